@@ -1,0 +1,101 @@
+// Purpose: the CPU device as a C++ object: memory, modules, launches, findings. The drop-in
+// libcudart is a thin skin over it; tests and benchmarks use it directly.
+// Contract: not thread safe; one Device for each process is the rule (device addresses lie in one
+// fixed virtual range). All methods are deterministic functions of the calls made since reset().
+// Example:
+//   Device& d = Device::instance();
+//   auto m = d.load_module(ptx_text);  auto k = d.find_kernel(*m, "flash_fwd");
+//   d.launch({.kernel = *k, .grid = {4, 2, 1}, .block = {32, 1, 1}, .parameters = bytes});
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/core/result.h"
+#include "harness/simt/control/kv_simt_control.h"
+
+namespace kv::simt {
+
+struct Dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+};
+
+struct Kernel;  // decoded on first launch; owned by its module
+struct LoadedModule;
+
+struct KernelInfo {
+  std::string name;
+  std::vector<uint64_t> parameter_offsets, parameter_sizes;  // bytes, in order
+  uint64_t parameter_bytes = 0;
+  uint32_t static_shared_bytes = 0;
+  uint32_t local_bytes = 0;
+  uint32_t registers = 0;  // after allocation, 32-bit slots for each thread (an estimate of ptxas')
+  uint32_t max_threads = 1024;
+};
+
+struct LaunchSpec {
+  Kernel* kernel = nullptr;
+  Dim3 grid, block;
+  uint32_t dynamic_shared_bytes = 0;
+  std::span<const uint8_t> parameters;  // KernelInfo::parameter_bytes bytes
+  bool cooperative = false;
+};
+
+/// How a launch ended. A finding does not fail a launch by itself; a fault stops the kernel.
+enum class LaunchStatus { kCompleted, kFaulted, kHung, kTrapped, kUnsupported };
+
+class Device {
+ public:
+  static Device& instance();
+
+  Result<void> configure(const kv_simt_config& config);
+  const kv_simt_config& config() const;
+  void reset();
+
+  /// Device address of `bytes` fresh, undefined bytes, aligned to 256. Zero bytes give address 0.
+  Result<uint64_t> allocate(uint64_t bytes);
+  Result<void> free(uint64_t address);
+  /// Copies bytes; the definedness travels with device-to-device copies. Addresses may also point
+  /// to host memory (always defined), as cudaMemcpyDefault allows. Every device byte must lie in
+  /// one live allocation; otherwise an API finding and an error.
+  Result<void> copy(uint64_t to, uint64_t from, uint64_t bytes);
+  Result<void> fill(uint64_t address, uint8_t value, uint64_t bytes);
+  /// True if the address lies in the device's range (live or not).
+  bool is_device_address(uint64_t address) const;
+  Result<void> set_access(uint64_t address, uint64_t bytes, uint32_t access);
+  Result<void> set_defined(uint64_t address, uint64_t bytes, bool defined);
+
+  /// Parses a module; kernels are decoded when first needed. Bad PTX is one error with its line.
+  Result<LoadedModule*> load_module(std::string ptx_text);
+  void unload_module(LoadedModule* module);
+  Result<Kernel*> find_kernel(LoadedModule* module, std::string_view name);
+  Result<KernelInfo> kernel_info(Kernel* kernel);
+  /// Device address and size of a global or constant variable.
+  struct Symbol {
+    uint64_t address = 0, bytes = 0;
+  };
+  Result<Symbol> find_symbol(LoadedModule* module, std::string_view name);
+
+  /// Executes the whole grid now. Errors are misuse (bad grid, too much shared memory).
+  Result<LaunchStatus> launch(const LaunchSpec& spec);
+
+  /// Findings since reset.
+  uint64_t finding_count() const;
+  const std::vector<kv_simt_finding>& findings() const;
+  void clear_findings();
+  void add_finding(const kv_simt_finding& finding);
+  kv_simt_counters counters() const;
+  void clear_counters();
+
+ private:
+  Device();
+  ~Device();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace kv::simt
