@@ -1,10 +1,16 @@
 // Purpose: a PTX module as read, before anything decides how to execute it.
 // Contract: plain data, owned by the Module. Names are resolved to indices by the parser, scoped
 // as PTX scopes them; opcodes stay text (base + modifiers) and are given meaning in exec/decode.
+// Every string_view points into Module::text, Module::names or Module::files and lives as long as
+// the Module; every name is resolved, so an executor needs no name table of its own.
+// Example:
+//   auto module = parse_module(text);                    // ptx/parse.h
+//   for (const Function& f : (*module)->functions) if (f.is_entry && f.has_body) decode(f);
 // Source: PTX ISA 9.0.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,12 +41,31 @@ struct SourceLine {
   uint32_t inlined_at_line = 0;
 };
 
+/// One register. `%r<100>` is expanded to %r0 .. %r99, and `.reg .v4 .f32 v` to four registers
+/// v.x .. v.w with consecutive indices, so a register is always one scalar. Names repeat when
+/// scopes nest; indices do not.
 struct RegisterDecl {
-  std::string name;  // as written, with the scope's suffix removed
+  std::string name;
   Type type = Type::kB32;
 };
 
+/// What a name used as a value means. Scoping is already applied.
+struct SymbolRef {
+  enum class Kind : uint8_t {
+    kNone,
+    kModuleVariable,    // index into Module::variables
+    kFunctionVariable,  // index into Function::variables
+    kParameter,         // index into Function::parameters
+    kReturn,            // index into Function::returns
+    kFunction,          // index into Module::functions
+  };
+  Kind kind = Kind::kNone;
+  int32_t index = -1;
+};
+
 /// A module-scope or function-scope variable in shared, global, const or local space.
+/// The name is unique within its function: where scopes reuse one (`param0` of every call), later
+/// ones read `param0#2`, `param0#3`, in the operands as well.
 struct Variable {
   std::string name;
   Space space = Space::kGlobal;
@@ -53,6 +78,8 @@ struct Variable {
     std::string symbol;
     int64_t addend = 0;
     bool generic = false;         // generic(symbol)
+    uint32_t bytes = 8;           // low bytes of the address stored (packed structs: one by one)
+    SymbolRef target;             // what `symbol` means
   };
   std::vector<Relocation> relocations;
   SourceLine where;
@@ -71,14 +98,19 @@ struct Operand {
     kPair,       // elements: "%p|%q" of setp/shfl/elect
   };
   enum class ImmediateKind : uint8_t { kInteger, kF32, kF64 };
+  // A name of a vector register stands for a kVector of its scalar registers, `v.x` for one of
+  // them. kSymbol: `immediate` is the addend of `symbol+8`. kAddress: `elements` holds what follows
+  // a comma inside the brackets (tensor coordinates). The table operand of brx.idx is a kVector of
+  // kLabel. WARP_SZ is the immediate 32.
   Kind kind = Kind::kImmediate;
   bool negated = false;
   ImmediateKind immediate_kind = ImmediateKind::kInteger;
   int32_t index = -1;             // register or label
   int64_t immediate = 0;          // value, or address offset
   std::string_view symbol;        // for kSymbol, kSpecial and symbolic addresses
+  SymbolRef symbol_ref;           // for kSymbol and symbolic addresses: what `symbol` means
   std::vector<Operand> elements;  // kVector, kPair
-  uint8_t component = 0;          // ".x/.y/.z/.w" applied to a vector register: 1..4, 0 = none
+  uint8_t component = 0;          // always 0: components are resolved to scalar registers
 };
 
 struct Instruction {
@@ -91,8 +123,9 @@ struct Instruction {
   uint32_t ptx_line = 0;                    // 1-based, in the module's text
   SourceLine where;
   uint32_t used_bytes_mask = 0;             // `.pragma "used_bytes_mask N"` before a load, 0 = none
-  // call only:
+  // call only (`operands` is then empty, or holds the register of an indirect call):
   std::string_view callee;
+  SymbolRef callee_ref;  // kFunction, or kNone for an indirect call
   std::vector<Operand> call_returns, call_arguments;
 };
 
@@ -104,7 +137,8 @@ struct Parameter {
   uint64_t offset_bytes = 0;  // in the parameter block: running sum rounded up to each alignment
 };
 
-/// An `.entry` kernel or a `.func`.
+/// An `.entry` kernel or a `.func`. Code never runs off its end: where the text lets it, a `ret` is
+/// appended (ptx_line of the closing brace), and a label at the end points to it.
 struct Function {
   std::string name;
   bool is_entry = false;
@@ -114,7 +148,8 @@ struct Function {
   std::vector<RegisterDecl> registers;
   std::vector<Variable> variables;           // function-scope .shared/.local and .param call slots (space kParam)
   std::vector<Instruction> code;
-  std::vector<std::string> label_names;      // for reports; parallel to nothing
+  std::vector<std::string> label_names;      // for reports, in order of definition
+  std::vector<uint32_t> label_targets;       // parallel to label_names: instruction index
   uint32_t max_threads[3] = {0, 0, 0};       // .maxntid, 0 = not given
   uint32_t required_threads[3] = {0, 0, 0};  // .reqntid
 };
@@ -126,6 +161,7 @@ struct Module {
   std::vector<Variable> variables;
   std::vector<Function> functions;
   std::vector<std::string> files;  // .file table, index as in the text
+  std::deque<std::string> names;   // names made by the parser (`param0#2`); never moved
 };
 
 }  // namespace kv::simt::ptx
