@@ -1,0 +1,234 @@
+// Purpose: the one format of everything that kverify runs: a Case.
+// Contract: plain values; a Case is complete (no clock, no machine, no file decides what it means)
+// and bounded (limits.h). Every field of the schema exists from the start; what is not built yet
+// is refused as unsupported by those who would have to execute it, never ignored.
+// Conventions: positions and indices are 0-based; a request's cache is a sequence of slots, each a
+// real token or PAD; the position id of a token = its request's position_offset + its index among
+// the request's real tokens.
+// Example: corpus/seeds/*.json.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "harness/core/id.h"
+
+namespace kv {
+
+enum class DType : uint8_t { kF32, kF16, kBf16, kE4m3, kE5m2, kI8 };
+/// Bytes of one element.
+constexpr uint32_t dtype_bytes(DType t) {
+  return t == DType::kF32 ? 4 : (t == DType::kF16 || t == DType::kBf16) ? 2 : 1;
+}
+
+enum class RopePairing : uint8_t { kNone, kNeox, kInterleaved };
+struct Rope {
+  RopePairing pairing = RopePairing::kNone;
+  uint32_t dims = 0;  // leading dimensions rotated, even, at most head_dim_k
+  double theta = 10000.0;
+  bool operator==(const Rope&) const = default;
+};
+
+enum class KvScale : uint8_t { kNone, kTensor, kHead, kToken, kPage };
+
+struct Shape {
+  uint32_t layers = 1;
+  uint32_t query_heads = 1, kv_heads = 1;  // query_heads % kv_heads == 0
+  uint32_t head_dim_k = 64, head_dim_v = 64;
+  DType query_dtype = DType::kF16, kv_dtype = DType::kF16, output_dtype = DType::kF16;
+  float scale = 0.125f;  // exact fp32 factor of q.k
+  float softcap = 0;     // 0: none
+  bool alibi = false, sinks = false;
+  Rope rope;
+  KvScale kv_scale = KvScale::kNone;
+  bool operator==(const Shape&) const = default;
+};
+
+enum class Causal : uint8_t { kNone, kTopLeft, kBottomRight };
+enum class MaskEncoding : uint8_t { kNone, kPackedBits, kBoolKeep, kBoolBlock, kAdditive };
+struct Mask {
+  Causal causal = Causal::kBottomRight;
+  int64_t window_left = -1, window_right = -1;  // inclusive, -1: unlimited; see kverify_plugin.h
+  MaskEncoding encoding = MaskEncoding::kNone;
+  DType additive_dtype = DType::kF32;
+  bool additive_finite_minimum = false;  // hidden = lowest finite value rather than -inf
+  bool broadcast_batch = false, broadcast_head = true, broadcast_query = false;
+  bool operator==(const Mask&) const = default;
+};
+
+enum class PageOrder : uint8_t { kIdentity, kReversed, kShuffled, kFarApart };
+enum class CacheLayout : uint8_t { kSlotHead, kHeadSlot };  // [page][slot][head] or [page][head][slot]
+enum class Poison : uint8_t { kUndefined, kFiniteHuge, kNan };
+struct Pool {
+  uint32_t page_slots = 16;  // a power of two, 1..256
+  uint32_t page_count = 64;
+  PageOrder order = PageOrder::kShuffled;  // kFarApart: shuffled, pages more than 4 GiB apart
+  CacheLayout layout = CacheLayout::kSlotHead;
+  Poison poison = Poison::kUndefined;      // what unused slots and table tails hold
+  double overcommit = 1.0;
+  bool operator==(const Pool&) const = default;
+};
+
+/// Input designs, NUMERICS §6.
+enum class Design : uint8_t {
+  kNormal, kUniformExact, kDyadic, kSubsetSelect, kSparseCode, kBoundaryNeedles, kAscending,
+  kLargeScores, kCensus, kConstantValue,
+};
+struct Data {
+  uint32_t version = 1;
+  Design design = Design::kNormal;
+  uint64_t seed = 0;
+  std::optional<uint64_t> digest;  // of all input bytes; a replay that does not match is bad input
+  /// Explicit bits that replace the design's, for hand-made and minimised cases.
+  struct Override {
+    uint32_t tensor = 0;  // 0 q, 1 k, 2 v
+    RequestId request;
+    uint64_t slot = 0;    // slot of the request (k, v) or query row = slot of the same token (q)
+    uint32_t layer = 0, head = 0, dim = 0;
+    double value = 0;     // rounded to the tensor's dtype
+    bool operator==(const Override&) const = default;
+  };
+  std::vector<Override> overrides;
+  std::string tensors_file;  // safetensors side-car, relative to the case; "" for none
+  bool operator==(const Data&) const = default;
+};
+
+// ---------------------------------------------------------------- operations
+
+namespace op {
+
+struct Admit {
+  RequestId request;
+  uint64_t prompt_tokens = 0;
+  uint64_t side_input = 0;                // adapter or salt; part of the prefix identity
+  int64_t position_offset = 0;
+  std::optional<RequestId> prefix_of;     // the first prefix_tokens tokens equal that request's
+  uint64_t prefix_tokens = 0;
+  bool operator==(const Admit&) const = default;
+};
+/// Another turn: prompt tokens join the request's stream (engine level).
+struct Append {
+  RequestId request;
+  uint64_t tokens = 0;
+  bool operator==(const Append&) const = default;
+};
+/// One row of a batch: append pad_left PAD slots, then `append` real tokens, then pad_right PAD
+/// slots; then attend with the last `queries` slots' query rows (more queries than slots are
+/// lawful: the first rows then see nothing under bottom-right alignment).
+struct StepRow {
+  RequestId request;
+  uint32_t append = 0;
+  uint32_t pad_left = 0, pad_right = 0;
+  uint32_t queries = 0;
+  std::vector<int32_t> tree_parents;  // verify: parent of each appended token, -1 the root; or empty
+  bool operator==(const StepRow&) const = default;
+};
+struct Step {
+  std::vector<StepRow> rows;
+  bool padded_layout = false;  // [rows, longest] instead of ragged
+  bool operator==(const Step&) const = default;
+};
+struct Fork {
+  RequestId parent, child;
+  bool operator==(const Fork&) const = default;
+};
+struct Reorder {  // beam i continues what sources[i] was; repeats and drops allowed
+  std::vector<RequestId> beams, sources;
+  bool operator==(const Reorder&) const = default;
+};
+struct Truncate {
+  RequestId request;
+  uint64_t length = 0;
+  bool operator==(const Truncate&) const = default;
+};
+struct Shift {  // drop slots [begin, end) and close the gap
+  RequestId request;
+  uint64_t begin = 0, end = 0;
+  bool operator==(const Shift&) const = default;
+};
+struct Cancel {
+  RequestId request;
+  bool operator==(const Cancel&) const = default;
+};
+struct Finish {
+  RequestId request;
+  bool operator==(const Finish&) const = default;
+};
+struct Preempt {
+  RequestId request;
+  bool swap = false;
+  bool operator==(const Preempt&) const = default;
+};
+struct Resume {
+  RequestId request;
+  bool operator==(const Resume&) const = default;
+};
+struct Evict {
+  uint32_t pages = 0;
+  bool operator==(const Evict&) const = default;
+};
+struct Defrag {
+  bool operator==(const Defrag&) const = default;
+};
+struct Save {
+  RequestId request;
+  bool operator==(const Save&) const = default;
+};
+struct Restore {
+  RequestId request;
+  bool operator==(const Restore&) const = default;
+};
+struct Complete {  // the in-flight step with this index ends now
+  uint64_t step = 0;
+  bool operator==(const Complete&) const = default;
+};
+struct FailAllocation {
+  uint64_t nth = 1;
+  bool operator==(const FailAllocation&) const = default;
+};
+/// A call that must be refused and change nothing.
+struct Hostile {
+  enum class Kind : uint8_t {
+    kLengthMinusOne, kLengthPlusOne, kReleasedHandle, kForeignHandle, kWrongDtype, kPastLimit,
+  };
+  Kind kind = Kind::kLengthPlusOne;
+  RequestId request;
+  bool operator==(const Hostile&) const = default;
+};
+
+}  // namespace op
+
+using Op = std::variant<op::Admit, op::Append, op::Step, op::Fork, op::Reorder, op::Truncate,
+                        op::Shift, op::Cancel, op::Finish, op::Preempt, op::Resume, op::Evict,
+                        op::Defrag, op::Save, op::Restore, op::Complete, op::FailAllocation,
+                        op::Hostile>;
+
+enum class Rounding : uint8_t { kNearest, kRandom, kUp, kDown, kMmaAmpere, kMmaHopper };
+struct Exec {
+  std::string variant;       // forced kernel variant, "" for the plugin's choice
+  uint32_t split_slots = 0;  // forced split size, 0 for the plugin's choice
+  uint64_t schedule_seed = 0;
+  Rounding rounding = Rounding::kNearest;
+  uint64_t rounding_seed = 0;
+  uint32_t repeat = 1;
+  std::vector<std::string> preceding;  // case files to run first, where history matters
+  bool operator==(const Exec&) const = default;
+};
+
+struct Case {
+  uint32_t version = 1;
+  std::string name;     // for people
+  std::string comment;  // origin, bug, why
+  Shape shape;
+  Mask mask;
+  Pool pool;
+  Data data;
+  std::vector<Op> ops;
+  Exec exec;
+  bool operator==(const Case&) const = default;
+};
+
+}  // namespace kv

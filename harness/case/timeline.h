@@ -1,0 +1,83 @@
+// Purpose: what the operations of a case mean: who exists, which slots each request holds, which
+// page each slot lies in, which rows a step computes. A pure function of the case, walked by the
+// worker (to build the kernels' inputs) and by the parent (to judge), operation by operation.
+// Contract: Timeline::create validates the whole case's semantics within limits; apply() never
+// fails afterwards for operations that create() accepted. Kernel level: kverify owns the pages, so
+// the placement decided here *is* the input, not a guess about somebody's allocator.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "harness/case/case.h"
+#include "harness/core/result.h"
+
+namespace kv {
+
+/// One slot of a request's cache.
+struct Slot {
+  bool pad = false;
+  uint64_t history = 0;  // identity of the token path up to and including this token (0 for PAD)
+  int64_t position = 0;  // position id; for PAD the id of the next real token
+};
+
+/// A live request as the cache should hold it.
+struct Sequence {
+  RequestId request;
+  int64_t position_offset = 0;
+  uint64_t real_tokens = 0;     // tokens appended so far
+  std::vector<Slot> slots;      // in order
+  std::vector<PageId> pages;    // block table: page of slots [p*page_slots, ...)
+};
+
+/// One row of a step, after its append.
+struct PlannedRow {
+  RequestId request;
+  uint32_t batch_slot = 0;      // index of the row in the batch
+  uint32_t append_slots = 0;    // PAD and real slots appended by this step, the last of the sequence
+  uint32_t queries = 0;         // query rows; row i stands at slot kv_length - queries + i
+  uint32_t kv_length = 0;       // slots after the append
+  uint32_t key_begin = 0, key_end = 0;  // hull of the real slots
+  bool holes = false;           // PAD slots inside the hull
+  std::vector<int32_t> tree_parents;
+};
+
+struct PlannedStep {
+  uint32_t op_index = 0;
+  std::vector<PlannedRow> rows;
+};
+
+class Timeline {
+ public:
+  /// Checks that every operation is lawful where it stands (handles exist, pages suffice, limits)
+  /// and supported by the kernel level; unsupported operations are an `unsupported` error.
+  static Result<Timeline> create(const Case& c);
+
+  /// Applies operation `index` (must be called in order, 0, 1, 2, ...). Returns the planned step
+  /// for a Step, an empty plan otherwise.
+  PlannedStep apply(uint32_t index);
+
+  /// Live requests in ascending order of id.
+  const std::map<RequestId, Sequence>& sequences() const { return sequences_; }
+  const Sequence& sequence(RequestId request) const;
+  /// Pages that no live sequence holds.
+  std::span<const PageId> free_pages() const { return free_; }
+
+ private:
+  explicit Timeline(const Case& c);
+  const Case* case_ = nullptr;
+  std::map<RequestId, Sequence> sequences_;
+  std::map<RequestId, uint64_t> streams_;  // token stream of every request ever admitted
+  std::vector<PageId> free_;               // next page is taken from the back
+  // the implementer may add private state
+};
+
+/// Visible keys of query row `query` (0-based among row.queries) as 0/1 for each of row.kv_length
+/// slots, from the definition of the mask over slots: real, causal limit, window, tree. This is
+/// for showing and for generators; the reference has its own from its own definition.
+std::vector<uint8_t> visible_slots(const Case& c, const Sequence& sequence, const PlannedRow& row,
+                                   uint32_t query);
+
+}  // namespace kv

@@ -1,0 +1,311 @@
+/* kverify_plugin.h: what a library under check offers to kverify.
+ *
+ * Purpose: an attention kernel library, or an engine with its own KV cache, is checked by writing
+ * one shared object that exports `kverify_plugin_v1`. The object is built once, with
+ * `nvcc -cudart shared` (or linked with -lcudart), and the same file runs on a GPU and on
+ * kverify's CPU device: kverify decides which libcudart.so.13 is loaded before it.
+ *
+ * Contract:
+ *  - Plain C. Every struct starts with `struct_bytes`, set by whoever fills the struct; a reader
+ *    uses only the fields that fit. Fields are only ever added at the end.
+ *  - Tensors are DLPack tensors (third_party/dlpack.h). `data` is a device pointer (kDLCUDA), byte
+ *    offset 0; `strides` are given in elements and are never NULL. The innermost stride is 1.
+ *    A tensor's memory is exactly what its shape and strides span: every other byte is off limits.
+ *  - Inputs are never written. Outputs are written in full for every live row.
+ *  - Every call returns a kv_status. Anything but KV_OK has written nothing, and has put one
+ *    sentence into kv_error.text. A bad argument is KV_REFUSED, before any launch.
+ *  - Calls enqueue on `stream` and need not synchronise.
+ *  - kverify calls one plugin from one thread, in a process of its own.
+ *
+ * Levels (DESIGN: two levels): a plugin offers either or both.
+ *  - Kernel level: kverify owns all memory (pool, block tables, workspace) and makes it hostile.
+ *  - Engine level: the plugin owns its cache; kverify sends operations and asks for snapshots.
+ *
+ * Example, in full:  impl/plugin.cpp.
+ */
+#ifndef KVERIFY_PLUGIN_H_
+#define KVERIFY_PLUGIN_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "third_party/dlpack.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { KV_PLUGIN_ABI = 1 };
+
+typedef enum kv_status {
+  KV_OK = 0,
+  KV_REFUSED = 1,     /* the arguments break the contract; nothing changed */
+  KV_UNSUPPORTED = 2, /* lawful, but not offered; nothing changed */
+  KV_FAILED = 3       /* the device or the plugin failed (a CUDA error, out of memory) */
+} kv_status;
+
+typedef struct kv_error {
+  uint32_t struct_bytes;
+  char text[508]; /* zero-terminated sentence: what, where, expected, got */
+} kv_error;
+
+/* ---------------------------------------------------------------- shape of a call */
+
+enum { KV_CAUSAL_NONE = 0, KV_CAUSAL_TOP_LEFT = 1, KV_CAUSAL_BOTTOM_RIGHT = 2 };
+enum { KV_ROPE_NONE = 0, KV_ROPE_NEOX = 1, KV_ROPE_INTERLEAVED = 2 };
+enum { KV_PAD_LEFT = 1, KV_PAD_RIGHT = 2, KV_PAD_HOLES = 4 };
+enum {
+  KV_MASK_NONE = 0,
+  KV_MASK_PACKED_BITS = 1, /* bit set: key visible */
+  KV_MASK_BOOL_KEEP = 2,   /* 1: key visible */
+  KV_MASK_BOOL_BLOCK = 3,  /* 1: key hidden */
+  KV_MASK_ADDITIVE = 4     /* added to the logit; hidden keys are -inf or the finite minimum */
+};
+enum { KV_SCALE_NONE = 0, KV_SCALE_TENSOR = 1, KV_SCALE_HEAD = 2, KV_SCALE_TOKEN = 3, KV_SCALE_PAGE = 4 };
+
+/* What every call with one configuration has in common: all that supports() may ask. */
+typedef struct kv_attention_shape {
+  uint32_t struct_bytes;
+  uint32_t query_heads, kv_heads; /* query_heads is a multiple of kv_heads; head h reads kv head
+                                     h / (query_heads / kv_heads) */
+  uint32_t head_dim_k, head_dim_v;
+  uint32_t page_slots;            /* slots (tokens) in one page */
+  DLDataType query_dtype, kv_dtype, output_dtype;
+  float scale;                    /* multiplies q.k; the fp32 value itself is the specification */
+  float softcap;                  /* 0: none; else logit = softcap * tanh(scale*q.k / softcap) */
+  uint32_t causal;                /* KV_CAUSAL_*; with q query rows and n key slots, row i sees key
+                                     j when j <= i (top left) or j <= n - q + i (bottom right) */
+  int64_t window_left;            /* -1: unlimited; else key j is visible only when
+                                     j >= anchor(i) - window_left, inclusive, where anchor(i) is the
+                                     causal limit of row i (bottom right when causal is none) */
+  int64_t window_right;           /* -1: unlimited; else j <= anchor(i) + window_right, inclusive */
+  uint32_t mask_encoding;         /* KV_MASK_* */
+  DLDataType mask_dtype;          /* of an additive mask */
+  uint32_t padding;               /* bit set of KV_PAD_*: which padding occurs in the batch */
+  uint32_t alibi, sinks;          /* 1: slopes / sink logits are given for each query head */
+  uint32_t rope, rope_dims;       /* KV_ROPE_*: append rotates K, attend rotates Q; dims: leading
+                                     dimensions that are rotated */
+  double rope_theta;
+  uint32_t kv_scale;              /* KV_SCALE_*: granularity of dequantisation scales */
+  uint32_t tree;                  /* 1: rows of a verify step carry a tree mask */
+} kv_attention_shape;
+
+/* One batch, described on the host, for planning. */
+typedef struct kv_batch {
+  uint32_t struct_bytes;
+  uint32_t rows;                  /* requests in the batch */
+  const int32_t* query_lengths;   /* [rows], host */
+  const int32_t* kv_lengths;      /* [rows], host: slots in the cache, after append */
+  uint32_t split_slots;           /* forced split size in slots; 0: the plugin chooses */
+  const char* variant;            /* forced kernel variant; NULL: the plugin chooses */
+} kv_batch;
+
+/* Declared algorithm: what the error bound may assume. 0 / KV_ORDER_ANY: nothing is declared. */
+enum { KV_ORDER_ANY = 0, KV_ORDER_ASCENDING = 1, KV_ORDER_DESCENDING = 2 };
+enum { KV_ACCUMULATE_FMA = 1, KV_ACCUMULATE_MMA = 2 };
+typedef struct kv_profile {
+  uint32_t struct_bytes;
+  uint32_t tile_slots;            /* keys for each online-softmax step; 0: undeclared */
+  uint32_t order;                 /* KV_ORDER_* of tiles */
+  uint32_t accumulate;            /* KV_ACCUMULATE_* ; 0: undeclared */
+  DLDataType probability_dtype;   /* type that P is rounded to before P.V; float32: not rounded */
+  uint32_t row_sum_of_rounded;    /* 1: l sums the rounded P; 0: the fp32 P */
+  uint32_t splits;                /* key splits used for this batch; 1: none */
+} kv_profile;
+
+typedef struct kv_plan {
+  uint32_t struct_bytes;
+  uint64_t workspace_bytes;       /* device scratch that run calls need; contents are arbitrary */
+  char variant[64];               /* name of the kernel variant that will run */
+  kv_profile profile;
+} kv_plan;
+
+/* ---------------------------------------------------------------- kernel level */
+
+/* The cache of one layer, as the plugin sees it. */
+typedef struct kv_paged_cache {
+  uint32_t struct_bytes;
+  DLTensor key;                   /* [pages, page_slots, kv_heads, head_dim_k]; any page/slot/head
+                                     strides, so both usual layouts arrive as strides */
+  DLTensor value;                 /* [pages, page_slots, kv_heads, head_dim_v] */
+  DLTensor block_table;           /* int32 [rows, pages_max]: page of slots p*page_slots... Entries
+                                     past ceil(kv_length / page_slots) are garbage. */
+  const float *key_scale, *value_scale; /* device; NULL unless shape.kv_scale says otherwise */
+} kv_paged_cache;
+
+/* Write the K/V of new tokens to their slots. Slot s of row b lies in page
+ * block_table[b][s / page_slots] at offset s % page_slots. */
+typedef struct kv_append_args {
+  uint32_t struct_bytes;
+  const kv_attention_shape* shape;
+  kv_paged_cache cache;
+  DLTensor key, value;            /* [tokens, kv_heads, head_dim_k|v], in the query dtype when the
+                                     cache is quantised, else in kv_dtype */
+  DLTensor token_offsets;         /* int32 [rows+1]: new tokens of row b are [o[b], o[b+1]) */
+  DLTensor first_slots;           /* int32 [rows]: slot of row b's first new token, i.e. the stored
+                                     length before the call */
+  DLTensor positions;             /* int64 [tokens]: position ids, for RoPE */
+  void* stream;                   /* cudaStream_t */
+} kv_append_args;
+
+typedef struct kv_attend_args {
+  uint32_t struct_bytes;
+  const kv_attention_shape* shape;
+  const kv_plan* plan;            /* as plan() filled it for this batch */
+  kv_paged_cache cache;
+  DLTensor query;                 /* [tokens, query_heads, head_dim_k] */
+  DLTensor query_offsets;         /* int32 [rows+1]: query rows of row b are [o[b], o[b+1]) */
+  DLTensor kv_lengths;            /* int32 [rows]: key slots of row b, PAD slots included */
+  DLTensor key_begin, key_end;    /* int32 [rows]: only slots in [begin, end) hold real tokens;
+                                     0 and kv_length without padding */
+  DLTensor output;                /* [tokens, query_heads, head_dim_v] */
+  DLTensor lse;                   /* float32 [tokens, query_heads] or [query_heads, tokens], as
+                                     conventions.lse_layout says; natural log or base 2 likewise */
+  void* workspace;                /* plan->workspace_bytes bytes, aligned to 256; NULL when 0 */
+  const DLTensor* mask;           /* NULL unless shape.mask_encoding; shape [B|1, H|1, Q|1, K] */
+  const float *alibi_slopes, *sinks; /* device [query_heads], NULL unless used */
+  const DLTensor* tree_mask;      /* packed bits [tokens, words]: bit k of row t set when new token
+                                     k of the same request is visible; NULL unless shape.tree */
+  const DLTensor* positions;      /* int64 [tokens], for RoPE; NULL unless used */
+  void* stream;
+} kv_attend_args;
+
+typedef struct kv_kernel_level {
+  uint32_t struct_bytes;
+  /* KV_OK, or KV_UNSUPPORTED with the reason. No device work. */
+  kv_status (*supports)(const kv_attention_shape* shape, kv_error* why);
+  /* Chooses a variant and says what it needs. No device work. */
+  kv_status (*plan)(const kv_attention_shape* shape, const kv_batch* batch, kv_plan* out,
+                    kv_error* why);
+  kv_status (*append)(const kv_append_args* args, kv_error* why);
+  kv_status (*attend)(const kv_attend_args* args, kv_error* why);
+} kv_kernel_level;
+
+/* ---------------------------------------------------------------- engine level */
+
+typedef struct kv_engine kv_engine; /* the plugin's own */
+
+/* The model: the engine asks for Q, K and V of one token of one layer, before rotation and
+ * quantisation. Host pointers, query dtype; q: [query_heads, head_dim_k] or NULL if not needed. */
+typedef struct kv_token {
+  uint32_t struct_bytes;
+  uint32_t request;
+  uint64_t history;               /* identity of the token path up to and including this token */
+  int64_t position;
+  uint32_t layer;
+} kv_token;
+typedef kv_status (*kv_fill_qkv)(void* harness, const kv_token* token, void* q, void* k, void* v);
+
+typedef struct kv_engine_config {
+  uint32_t struct_bytes;
+  uint32_t layers;
+  const kv_attention_shape* shape;
+  uint32_t page_count, batch_slots, context_limit;
+  double overcommit;
+  void* harness;
+  kv_fill_qkv fill_qkv;
+} kv_engine_config;
+
+typedef struct kv_step_row {
+  uint32_t struct_bytes;
+  uint32_t request;
+  uint32_t append_tokens;         /* tokens of the request's stream to append and attend */
+  const uint64_t* histories;      /* [append_tokens] */
+  const int32_t* tree_parents;    /* [append_tokens] or NULL: index of the parent, -1: the root */
+} kv_step_row;
+
+/* What the engine believes, for structural checks. Arrays live until the next call. */
+typedef struct kv_snapshot_request {
+  uint32_t struct_bytes;
+  uint32_t request, batch_slot;
+  uint64_t length;                /* committed slots */
+  int64_t position_offset;
+  uint32_t page_count;
+  const uint32_t* pages;
+} kv_snapshot_request;
+typedef struct kv_snapshot {
+  uint32_t struct_bytes;
+  uint32_t page_count;
+  const uint32_t* reference_counts; /* [page_count] */
+  uint32_t free_count;
+  const uint32_t* free_pages;
+  uint32_t request_count;
+  const kv_snapshot_request* requests;
+  uint32_t index_count;           /* published prefixes: page and the history of its last token */
+  const uint32_t* index_pages;
+  const uint64_t* index_histories;
+} kv_snapshot;
+
+typedef struct kv_engine_level {
+  uint32_t struct_bytes;
+  kv_status (*supports)(const kv_engine_config*, kv_error*);
+  kv_status (*create)(const kv_engine_config*, kv_engine** out, kv_error*);
+  void (*destroy)(kv_engine*);
+  kv_status (*admit)(kv_engine*, uint32_t request, const uint64_t* histories, uint32_t prompt_tokens,
+                     uint64_t side_input, int64_t position_offset, kv_error*);
+  /* One step over rows; output [tokens, query_heads, head_dim_v] for each layer on the host. */
+  kv_status (*step)(kv_engine*, const kv_step_row* rows, uint32_t row_count, void* const* outputs,
+                    float* const* lses, kv_error*);
+  kv_status (*fork)(kv_engine*, uint32_t parent, uint32_t child, kv_error*);
+  kv_status (*reorder)(kv_engine*, const uint32_t* beams, const uint32_t* sources, uint32_t count,
+                       kv_error*);
+  kv_status (*truncate)(kv_engine*, uint32_t request, uint64_t length, kv_error*);
+  kv_status (*shift)(kv_engine*, uint32_t request, uint64_t begin, uint64_t end, kv_error*);
+  kv_status (*cancel)(kv_engine*, uint32_t request, kv_error*);
+  kv_status (*finish)(kv_engine*, uint32_t request, kv_error*);
+  kv_status (*preempt)(kv_engine*, uint32_t request, uint32_t swap, kv_error*);
+  kv_status (*resume)(kv_engine*, uint32_t request, kv_error*);
+  kv_status (*evict)(kv_engine*, uint32_t pages, kv_error*);
+  kv_status (*defrag)(kv_engine*, kv_error*);
+  kv_status (*save)(kv_engine*, uint32_t request, void* bytes, uint64_t* byte_count, kv_error*);
+  kv_status (*restore)(kv_engine*, uint32_t request, const void* bytes, uint64_t byte_count,
+                       kv_error*);
+  kv_status (*complete)(kv_engine*, uint64_t step, kv_error*);
+  kv_status (*snapshot)(kv_engine*, kv_snapshot* out, kv_error*);         /* may be NULL */
+  kv_status (*read_slot)(kv_engine*, uint32_t request, uint64_t slot, uint32_t layer, void* key,
+                         void* value, kv_error*);                         /* may be NULL */
+} kv_engine_level;
+
+/* ---------------------------------------------------------------- the plugin */
+
+enum { KV_LSE_NATURAL = 0, KV_LSE_BASE_2 = 1 };
+enum { KV_LSE_TOKEN_MAJOR = 0, KV_LSE_HEAD_MAJOR = 1 };
+enum { KV_EMPTY_LSE_MINUS_INF = 0, KV_EMPTY_LSE_PLUS_INF = 1, KV_EMPTY_LSE_UNSPECIFIED = 2 };
+enum {
+  KV_PAD_ROWS_COMPUTED = 0,   /* as if live: O and LSE of the keys that the mask leaves */
+  KV_PAD_ROWS_ZERO = 1,       /* O = 0, LSE = the empty row's */
+  KV_PAD_ROWS_UNWRITTEN = 2,
+  KV_PAD_ROWS_UNSPECIFIED = 3
+};
+/* Promised invariances: bits are equal across ... A check of one is a failure only if promised. */
+enum {
+  KV_PROMISE_DETERMINISTIC = 1, /* repeated calls, any schedule */
+  KV_PROMISE_BATCH = 2,         /* a request alone or in any batch */
+  KV_PROMISE_PAGE = 4,          /* any physical page placement */
+  KV_PROMISE_SPLIT = 8,         /* any split size */
+  KV_PROMISE_CHUNK = 16         /* prefill whole, in chunks, or token by token */
+};
+
+typedef struct kv_conventions {
+  uint32_t struct_bytes;
+  uint32_t lse_base, lse_layout, empty_row_lse; /* an empty row's O is 0 */
+  uint32_t pad_rows;
+  uint32_t promises;
+} kv_conventions;
+
+typedef struct kv_plugin {
+  uint32_t struct_bytes;
+  uint32_t abi;                   /* KV_PLUGIN_ABI of the header it was built with */
+  const char *name, *version;     /* "kvattn", "0.1.0" */
+  kv_conventions conventions;
+  const kv_kernel_level* kernel;  /* NULL: not offered */
+  const kv_engine_level* engine;  /* NULL: not offered */
+} kv_plugin;
+
+/* The one symbol that a plugin exports. Never returns NULL; the struct lives for ever. */
+const kv_plugin* kverify_plugin_v1(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* KVERIFY_PLUGIN_H_ */

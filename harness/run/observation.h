@@ -1,0 +1,93 @@
+// Purpose: what a worker saw of the code under test, and nothing that it concluded.
+// Contract: plain data that crosses from the worker process to the parent; the parent treats it as
+// untrusted bytes and bounds everything when it reads it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/core/id.h"
+
+namespace kv {
+
+/// A finding of the CPU device (see kv_simt_finding), as the parent keeps it.
+struct DeviceFinding {
+  uint32_t kind = 0;  // KV_SIMT_KIND_*
+  uint64_t launch = 0;
+  std::string kernel, instruction, source_file, inlined_at_file, message;
+  uint32_t ptx_line = 0, source_line = 0, inlined_at_line = 0;
+  uint32_t block[3] = {0, 0, 0}, thread[3] = {0, 0, 0};
+  uint64_t address = 0, allocation_base = 0, allocation_bytes = 0, allocation_number = 0;
+  uint32_t access_bytes = 0, space = 0;
+  uint64_t repeats = 0;
+};
+
+/// Declared facts of the plugin that the judge needs (kv_conventions, name).
+struct PluginFacts {
+  std::string name, version;
+  uint32_t lse_base = 0, lse_layout = 0, empty_row_lse = 0, pad_rows = 0, promises = 0;
+};
+
+/// kv_profile of the plan that ran.
+struct DeclaredProfile {
+  uint32_t tile_slots = 0, order = 0, accumulate = 0, row_sum_of_rounded = 0, splits = 1;
+  uint32_t probability_code = 2, probability_bits = 32;  // DLPack type code and bits
+};
+
+/// Everything a step returned for one layer.
+struct LayerResult {
+  uint32_t layer = 0;
+  std::vector<std::byte> output;  // [tokens][query_heads][head_dim_v], output dtype, dense
+  std::vector<float> lse;         // [tokens][query_heads], natural log or base 2 as declared
+};
+
+/// A page of one layer whose bytes differ from when they were last reported.
+struct PageImage {
+  uint32_t layer = 0;
+  bool value = false;  // false: K, true: V
+  PageId page;
+  std::vector<std::byte> bytes;  // [page_slots][kv_heads][head_dim], dense
+};
+
+/// Bytes that had to stay as they were, and did not.
+struct Trespass {
+  std::string tensor;  // "query", "block_table", "output slack", ...
+  uint64_t offset_bytes = 0;
+  uint64_t bytes_changed = 0;
+  uint8_t want = 0, got = 0;  // the first changed byte
+};
+
+enum class OpStatus : uint8_t { kOk, kRefused, kUnsupported, kFailed, kNotRun };
+
+struct OpObservation {
+  uint32_t op_index = 0;
+  OpStatus status = OpStatus::kNotRun;
+  std::string message;
+  std::string variant;
+  DeclaredProfile profile;
+  std::vector<LayerResult> layers;     // of a Step
+  std::vector<PageImage> pages;        // changed by this operation
+  std::vector<Trespass> trespasses;
+  std::vector<DeviceFinding> findings; // new since the previous operation
+};
+
+/// How the worker ended.
+enum class RunOutcome : uint8_t { kCompleted, kUnsupported, kCrashed, kHung, kMemory, kEnvironment };
+
+struct RunEnd {
+  RunOutcome outcome = RunOutcome::kCompleted;
+  std::string message;           // signal name, limit, reason
+  uint32_t op_index = 0;         // operation that was running
+  uint64_t warp_instructions = 0;
+  std::vector<DeviceFinding> findings;  // raised at the end (leaks) or while crashing
+};
+
+struct Observation {
+  PluginFacts plugin;
+  std::vector<OpObservation> ops;
+  RunEnd end;
+};
+
+}  // namespace kv
