@@ -14,15 +14,10 @@
 #include <variant>
 #include <vector>
 
+#include "harness/core/formats.h"
 #include "harness/core/id.h"
 
 namespace kv {
-
-enum class DType : uint8_t { kF32, kF16, kBf16, kE4m3, kE5m2, kI8 };
-/// Bytes of one element.
-constexpr uint32_t dtype_bytes(DType t) {
-  return t == DType::kF32 ? 4 : (t == DType::kF16 || t == DType::kBf16) ? 2 : 1;
-}
 
 enum class RopePairing : uint8_t { kNone, kNeox, kInterleaved };
 struct Rope {
