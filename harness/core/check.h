@@ -12,8 +12,8 @@ namespace kv {
 
 }  // namespace kv
 
-#define KV_CHECK(condition, message)                                        \
-  do {                                                                      \
-    if (!(condition)) [[unlikely]]                                          \
-      ::kv::check_failed(__FILE__, __LINE__, #condition, (message));        \
+#define KV_CHECK(condition, message)                                 \
+  do {                                                               \
+    if (!(condition)) [[unlikely]]                                   \
+      ::kv::check_failed(__FILE__, __LINE__, #condition, (message)); \
   } while (false)

@@ -7,6 +7,7 @@
 // Example: uint32_t bits = encode(DType::kF16, 0.1); double back = decode(DType::kF16, bits);
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -27,7 +28,12 @@ uint32_t encode_saturating(DType type, double value);
 /// The exact value; NaN and infinities as double has them.
 double decode(DType type, uint32_t bits);
 
+/// `count` elements at once, to or from dense little-endian bytes of any alignment.
+void decode_row(DType type, const std::byte* bits, size_t count, double* out);
+void encode_row(DType type, const double* values, size_t count, std::byte* out);
+
 /// Directed rounding to a representable value, for admissible intervals with faithful rounding.
+/// Beyond the largest finite value: infinity, or NaN in a format without infinities.
 uint32_t encode_down(DType type, double value);
 uint32_t encode_up(DType type, double value);
 

@@ -21,7 +21,7 @@ struct Id {
 using RequestId = Id<struct RequestTag>;  // index into Case's admitted requests, as named in JSON
 using PageId = Id<struct PageTag>;        // physical page of the pool
 using LayerId = Id<struct LayerTag>;
-using HeadId = Id<struct HeadTag>;        // query head or key/value head, as the field says
+using HeadId = Id<struct HeadTag>;  // query head or key/value head, as the field says
 
 }  // namespace kv
 

@@ -27,9 +27,7 @@ struct Error {
   std::string message;
 };
 
-inline Error bad_input(std::string message) {
-  return {ErrorKind::kBadInput, std::move(message)};
-}
+inline Error bad_input(std::string message) { return {ErrorKind::kBadInput, std::move(message)}; }
 inline Error environment_error(std::string message) {
   return {ErrorKind::kEnvironment, std::move(message)};
 }
@@ -91,10 +89,9 @@ class [[nodiscard]] Result<void> {
 };
 
 /// Returns from the calling function with the error of `expression`, if it has one.
-#define KV_RETURN_IF_ERROR(expression)                    \
-  do {                                                    \
-    if (auto kv_status_ = (expression); !kv_status_.ok()) \
-      return kv_status_.error();                          \
+#define KV_RETURN_IF_ERROR(expression)                                               \
+  do {                                                                               \
+    if (auto kv_status_ = (expression); !kv_status_.ok()) return kv_status_.error(); \
   } while (false)
 
 /// `KV_ASSIGN_OR_RETURN(auto x, f())`: x is the value of f(), or the caller returns its error.
