@@ -17,14 +17,14 @@ struct BinaryFormat {
   int bits, mantissa, exponent_min;
   uint32_t code_max;  // largest finite
   uint32_t overflow;  // code of infinity, or of NaN where there is no infinity
-  uint32_t nan;       // canonical NaN, as CUDA gives it
+  uint32_t nan;       // canonical NaN: sign clear, payload all ones
 };
 
 constexpr BinaryFormat kF32Format{32, 23, -126, 0x7f7fffff, 0x7f800000, 0x7fffffff};
 constexpr BinaryFormat kF16Format{16, 10, -14, 0x7bff, 0x7c00, 0x7fff};
 constexpr BinaryFormat kBf16Format{16, 7, -126, 0x7f7f, 0x7f80, 0x7fff};
 constexpr BinaryFormat kE4m3Format{8, 3, -6, 0x7e, 0x7f, 0x7f};
-constexpr BinaryFormat kE5m2Format{8, 2, -14, 0x7b, 0x7c, 0x7e};
+constexpr BinaryFormat kE5m2Format{8, 2, -14, 0x7b, 0x7c, 0x7f};
 
 constexpr const BinaryFormat& binary_format(DType type) {
   switch (type) {
