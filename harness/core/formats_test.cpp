@@ -59,8 +59,8 @@ struct Mismatches {
   uint64_t count = 0;
   void compare(DType type, double value, uint32_t want, uint32_t got) {
     if (want == got) return;
-    // CUDA keeps one bit of a NaN's payload, for e5m2 alone; ours is always the same NaN.
-    if (value != value && type == DType::kE5m2 && want == (got & ~1u)) return;
+    // CUDA keeps sign and some payload of a NaN for the 8-bit formats; ours is always one NaN.
+    if (value != value && std::isnan(decode(type, want)) && std::isnan(decode(type, got))) return;
     if (count++ < 5) {
       ADD_FAILURE() << dtype_name(type) << " of " << value << " (bits 0x" << std::hex
                     << std::bit_cast<uint64_t>(value) << "): want 0x" << want << ", got 0x" << got;
