@@ -1,0 +1,61 @@
+// Purpose: draws the verdict of one case from what a worker saw, operation by operation.
+// Contract: add() takes the observations in the order of the case's operations; nothing of an
+// observation is trusted: sizes, indices and names are checked before use, and a malformed one is a
+// finding of its own. The stages are those of DESIGN 'The verdict'; the first that fails decides.
+// A pure function of case, options and observation: the same on every machine, with and without
+// AVX2. kFail at stage kInterval has been recomputed with MPFR before it is returned.
+// Example:
+//   Judge judge(c, {});
+//   judge.begin(observation.plugin);
+//   for (const OpObservation& op : observation.ops) judge.add(op);
+//   Verdict verdict = judge.finish(observation.end);
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "harness/case/case.h"
+#include "harness/judge/verdict.h"
+#include "harness/run/observation.h"
+
+namespace kv {
+
+struct JudgeOptions {
+  /// Fraction of the query rows whose values are judged, 0..1; which ones is a pure function of the
+  /// case. Contract and provenance always see everything. Rows left out are counted in the stats.
+  double sample_rows = 1.0;
+  /// Ignore everything after the operation in which the first failure was found.
+  bool stop_at_failure = true;
+  /// Leaks of device memory fail the case (otherwise they are listed only).
+  bool leaks_fail = false;
+  /// Architecture whose arithmetic the error budget assumes: "" for the weakest of all generations
+  /// (profile.h lists the names).
+  std::string arithmetic;
+};
+
+class Judge {
+ public:
+  /// The case must have passed Timeline::create; one that did not gives the verdict kError.
+  Judge(const Case& c, JudgeOptions options);
+  ~Judge();
+  Judge(Judge&&) noexcept;
+  Judge& operator=(Judge&&) noexcept;
+
+  void begin(const PluginFacts& facts);
+  /// The observation of the next operation. Ignored once decided() and stop_at_failure.
+  void add(const OpObservation& observation);
+  /// True when a failure has been found: the caller may end the worker.
+  bool decided() const;
+  /// The verdict; the judge is spent afterwards.
+  Verdict finish(const RunEnd& end);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// begin, add and finish over a complete observation.
+Verdict judge_observation(const Case& c, const Observation& observation, JudgeOptions options = {});
+
+}  // namespace kv
