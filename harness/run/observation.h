@@ -8,9 +8,23 @@
 #include <string>
 #include <vector>
 
+#include "harness/case/case.h"
+#include "harness/core/formats.h"
 #include "harness/core/id.h"
 
 namespace kv {
+
+/// Every byte of the output and of the LSE before an attend call: a NaN in every float format, so
+/// that an element which nobody wrote cannot pass for a value.
+inline constexpr std::byte kOutputCanary{0xff};
+
+/// The code of every element of a pool slot that nothing has written yet. On the CPU device the
+/// bytes of kUndefined are marked as undefined besides.
+inline uint32_t pool_poison_code(Poison poison, DType type) {
+  if (poison != Poison::kFiniteHuge) return 0xffffffffu >> (32 - 8 * dtype_bytes(type));
+  const double half = dtype_max(type) / 2;
+  return encode(type, half < 30000 ? half : 30000);
+}
 
 /// A finding of the CPU device (see kv_simt_finding), as the parent keeps it.
 struct DeviceFinding {
