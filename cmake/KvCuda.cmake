@@ -1,12 +1,14 @@
 # CUDA sources are compiled to PTX inside an ordinary fat binary by calling nvcc directly: CMake's
 # own CUDA language insists on a toolkit laid out as NVIDIA's installer does, which the PyPI wheels
 # are not.
-find_program(KV_NVCC nvcc
-             HINTS $ENV{CUDA_HOME}/bin ${CMAKE_SOURCE_DIR}/.deps/cuda/bin
-             PATHS /usr/local/cuda/bin /opt/cuda/bin)
+# Where to look for it is known in one place: ci/setup.
 if(NOT KV_NVCC)
-  message(FATAL_ERROR "nvcc was not found on PATH, in $CUDA_HOME, /usr/local/cuda or .deps/cuda. "
-                      "Run ci/setup, which installs it.")
+  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/ci/setup --nvcc OUTPUT_VARIABLE found
+                  OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT found)
+    message(FATAL_ERROR "No CUDA 13 compiler was found. Run ci/setup, which installs one.")
+  endif()
+  set(KV_NVCC ${found} CACHE FILEPATH "nvcc of CUDA 13")
 endif()
 get_filename_component(KV_CUDA_ROOT ${KV_NVCC} REALPATH)
 get_filename_component(KV_CUDA_ROOT ${KV_CUDA_ROOT} DIRECTORY)

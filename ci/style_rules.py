@@ -1,0 +1,74 @@
+"""Purpose: the numbers and tables of the house style, as data for ci/style.
+
+Contract: nothing here runs. A rule's exception goes into style_exceptions.txt, with its reason.
+"""
+
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 70
+LINE_COLUMNS_MAX = 100
+CLANG_FORMAT_MAJOR = 14  # Debian 12's; other versions lay out differently
+
+CXX = (".h", ".cpp", ".cc", ".cu", ".cuh", ".c")
+CODE = CXX + (".py", ".sh", ".cmake", "CMakeLists.txt")
+
+# Written by others, kept as it came.
+VENDORED = ("harness/plugin/third_party/",)
+
+# Folders that need no README of their own: data, vendored text, and include paths.
+NO_ROOM = ("third_party", "testdata", "include", ".ci")
+
+# What the files of a room may include, beside those of the room itself (DESIGN, Rooms). The longest
+# matching key holds; an entry is a folder (ends in /) or one file.
+_LOW = ["harness/core/", "harness/case/"]
+_JUDGED = _LOW + ["harness/gen/", "harness/trace/", "harness/plugin/", "harness/run/", "reference/",
+                  "harness/judge/"]
+_ABOVE = _JUDGED + ["harness/explain/", "harness/minimize/", "harness/report/"]
+_DEVICE_TABLE = "harness/simt/control/kv_simt_control.h"
+IMPORTS = {
+    "harness/core/": [],
+    "harness/case/": ["harness/core/"],
+    "harness/gen/": _LOW,
+    "harness/trace/": _LOW,
+    "harness/simt/": ["harness/core/"],
+    "harness/plugin/": _LOW + [_DEVICE_TABLE],
+    "harness/run/": _LOW + ["harness/plugin/", _DEVICE_TABLE],
+    "reference/": _LOW,
+    "harness/judge/": _LOW + ["reference/", "harness/run/observation.h"],
+    "harness/explain/": _JUDGED,
+    "harness/minimize/": _JUDGED,
+    "harness/report/": _JUDGED,
+    "harness/cli/": _ABOVE,
+    "impl/": ["harness/plugin/kverify_plugin.h", "harness/plugin/third_party/dlpack.h"],
+    "properties/": ["harness/", "reference/"],
+    "fuzz/": ["harness/", "reference/"],
+    "ci/": ["harness/core/"],
+}
+
+# Folders that are include paths of their own for quoted includes.
+INCLUDE_PATHS = {"impl/": "impl/include/"}
+
+# Where a library may be included; tests and benchmarks may include any.
+LIBRARIES = {
+    r"CLI/": ["harness/cli/"],
+    r"rapidcheck": ["properties/"],
+    r"(mpfr|mpfi|gmp)": ["reference/"],
+    r"boost/": ["reference/", "harness/judge/"],
+    r"cuda|cublas|mma\.h|cooperative_groups": ["impl/", "harness/simt/"],
+    r"nlohmann/": ["harness/", "reference/", "fuzz/", "properties/"],
+    r"fmt/": ["harness/", "reference/", "fuzz/", "properties/"],
+}
+
+# Words that may stand nowhere in the tree, and why. Split, so that this file obeys them.
+FORBIDDEN = {
+    r"(?<![\w.])/(wo" r"rk|ro" r"ot|ho" r"me)/\w": "a path of one machine",
+    r"(py" r"pi|python" r"hosted|deb\.deb" r"ian|developer\.download\.nvid" r"ia)\.(org|com)":
+        "a registry's host name",
+}
+# Words that may not stand in C++ or CUDA, CMake and scripts.
+FORBIDDEN_IN_CODE = {
+    r"std::rand" r"om_device|std::mt" r"19937|#include <rand" r"om>":
+        "the one source of random numbers is harness/core/philox.h",
+    r"std::unif" r"orm_|std::norm" r"al_distribution": "std:: distributions differ by library",
+    r"\bs?ran" r"d\(": "the one source of random numbers is harness/core/philox.h",
+    r"-march=nat" r"ive|-ffast-ma" r"th": "results must not depend on the machine",
+}
