@@ -1,0 +1,29 @@
+// Purpose: a plugin, loaded and found lawful.
+// Contract: load_plugin() is called after load_runtime(), in a worker process: it runs foreign code
+// (constructors, kverify_plugin_v1), which may crash. What is not a plugin gives one error (bad
+// input): an unreadable or truncated file, a missing symbol, another ABI, a struct that is too
+// short, a missing function, a string without an end, a CUDA runtime other than ours (of another
+// version, or linked statically). The plugin is never unloaded.
+// Example: auto plugin = load_plugin("libkvattn_plugin.so", *runtime);
+//          plugin->api->kernel->supports(&shape, &why);
+#pragma once
+
+#include <string>
+
+#include "harness/core/result.h"
+#include "harness/plugin/kverify_plugin.h"
+#include "harness/plugin/runtime.h"
+
+namespace kv {
+
+struct LoadedPlugin {
+  const kv_plugin* api = nullptr;
+  std::string name, version;  // printable
+};
+
+Result<LoadedPlugin> load_plugin(const std::string& path, const CudaRuntime& runtime);
+
+/// The part of load_plugin() that looks only at what kverify_plugin_v1() returned.
+Result<LoadedPlugin> check_plugin(const kv_plugin* api);
+
+}  // namespace kv

@@ -1,0 +1,267 @@
+#include "harness/plugin/worker_process.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "harness/plugin/spawn.h"
+#include "harness/plugin/status_page.h"
+#include "harness/plugin/text.h"
+
+namespace kv {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kTick{10};               // how often limits are looked at
+constexpr milliseconds kDeathMax{2000};         // from closing the socket to being dead
+constexpr uint64_t kQueuedBytesMax = 256 << 20; // then the worker must wait for its reader
+constexpr size_t kOutputBytesMax = 8 << 10;     // of captured output, the last ones
+constexpr size_t kReadBytes = 256 << 10;
+
+std::string signal_name(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? "signal " + std::to_string(signal) : std::string("SIG") + name;
+}
+
+}  // namespace
+
+struct WorkerProcess::State {
+  Child child;
+  uint64_t memory_bytes_max = 0;
+  std::thread monitor;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Frame> frames;            // guarded by mutex, as all below
+  uint64_t frames_bytes = 0;
+  std::optional<Ending> ending;
+  milliseconds silence_max{0};
+  bool stop_wanted = false;
+  uint64_t outstanding = 1;            // kEnd (or first kHello) frames that are still to come
+
+  // Of the monitor thread alone.
+  FrameAssembler assembler;
+  std::string output;
+  uint64_t progress_seen = 0;
+  Clock::time_point progress_at = Clock::now();
+  std::optional<Ending::Cause> killed_for;
+  std::optional<Clock::time_point> socket_closed_at;
+  std::vector<std::byte> buffer = std::vector<std::byte>(kReadBytes);
+
+  ~State();
+  void run_monitor();
+  bool room();
+  bool read_socket();
+  void read_output();
+  void enforce_limits();
+  void kill_for(Ending::Cause cause);
+  void finish(int wait_status);
+  Ending make_ending(int wait_status) const;
+  WorkerEvent take(std::unique_lock<std::mutex>& held);
+};
+
+WorkerProcess::WorkerProcess() : state_(std::make_unique<State>()) {}
+WorkerProcess::~WorkerProcess() = default;
+
+WorkerProcess::State::~State() {
+  if (monitor.joinable()) {
+    {
+      const std::lock_guard held(mutex);
+      stop_wanted = true;
+    }
+    monitor.join();
+  }
+  if (child.status != nullptr) munmap(child.status, sizeof(StatusPage));
+}
+
+uint64_t default_worker_memory() {
+  const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
+  const auto page_bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return std::min(uint64_t{12} << 30, pages * page_bytes / 10 * 7);
+}
+
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerSpec& spec) {
+  std::unique_ptr<WorkerProcess> worker(new WorkerProcess);
+  State& state = *worker->state_;
+  KV_ASSIGN_OR_RETURN(state.child, spawn_child(spec));
+  state.silence_max = spec.silence_max;
+  state.memory_bytes_max =
+      spec.memory_bytes_max == 0 ? default_worker_memory() : spec.memory_bytes_max;
+  state.monitor = std::thread([&state] { state.run_monitor(); });
+  return worker;
+}
+
+void WorkerProcess::State::run_monitor() {
+  int wait_status = 0;
+  bool exited = false;
+  for (;;) {
+    if (!exited) exited = waitpid(child.pid, &wait_status, WNOHANG) == child.pid;
+    const bool readable = room();
+    const bool listen = readable && !socket_closed_at;
+    std::array<pollfd, 2> waits = {pollfd{listen ? child.socket.get() : -1, POLLIN, 0},
+                                   pollfd{child.output.get(), POLLIN, 0}};
+    poll(waits.data(), waits.size(), exited && readable ? 0 : static_cast<int>(kTick.count()));
+    if (waits[1].revents != 0) read_output();
+    const bool more = waits[0].revents != 0 && read_socket();
+    // What a dead worker had sent is still delivered, as its reader makes room.
+    if (exited && readable && !more) return finish(wait_status);
+    if (!exited) enforce_limits();
+  }
+}
+
+bool WorkerProcess::State::room() {
+  const std::lock_guard held(mutex);
+  return frames_bytes < kQueuedBytesMax || stop_wanted;
+}
+
+/// True when something arrived; false at the end of the stream.
+bool WorkerProcess::State::read_socket() {
+  const ssize_t got = recv(child.socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (got <= 0) {
+    if (got == 0) socket_closed_at = Clock::now();
+    return false;
+  }
+  assembler.add(std::span(buffer).first(static_cast<size_t>(got)));
+  if (assembler.malformed() && !killed_for) kill_for(Ending::Cause::kMalformed);
+  progress_at = Clock::now();
+  const std::lock_guard held(mutex);
+  while (auto frame = assembler.next()) {
+    const bool answers = frame->type == FrameType::kEnd || frame->type == FrameType::kHello;
+    if (answers && outstanding > 0) --outstanding;
+    frames_bytes += frame->payload.size();
+    frames.push_back(std::move(*frame));
+  }
+  changed.notify_all();
+  return true;
+}
+
+void WorkerProcess::State::read_output() {
+  std::array<char, 4096> chunk;
+  const ssize_t got = read(child.output.get(), chunk.data(), chunk.size());
+  if (got <= 0) {
+    child.output = Descriptor();
+    return;
+  }
+  output.append(chunk.data(), static_cast<size_t>(got));
+  if (output.size() > kOutputBytesMax) output.erase(0, output.size() - kOutputBytesMax);
+}
+
+void WorkerProcess::State::enforce_limits() {
+  const auto now = Clock::now();
+  const uint64_t progress = child.status->progress.load(std::memory_order_relaxed);
+  bool stop = false, waiting_for_reader = false, idle = false;
+  milliseconds limit{0};
+  {
+    const std::lock_guard held(mutex);
+    stop = stop_wanted;
+    waiting_for_reader = frames_bytes >= kQueuedBytesMax;
+    idle = outstanding == 0;
+    limit = silence_max;
+  }
+  if (killed_for) return;
+  if (stop) return kill_for(Ending::Cause::kStopped);
+  if (progress != progress_seen || idle || waiting_for_reader) {
+    progress_seen = progress;
+    progress_at = now;
+  }
+  if (now - progress_at > limit) return kill_for(Ending::Cause::kHung);
+  // A process that dies closes its socket first; one that lives on without it can never answer.
+  if (socket_closed_at && now - *socket_closed_at > kDeathMax)
+    return kill_for(Ending::Cause::kMalformed);
+  if (resident_bytes(child.pid) > memory_bytes_max) kill_for(Ending::Cause::kMemory);
+}
+
+void WorkerProcess::State::kill_for(Ending::Cause cause) {
+  killed_for = cause;
+  kill(-child.pid, SIGKILL);  // the whole group: a plugin may have children
+  kill(child.pid, SIGKILL);
+}
+
+void WorkerProcess::State::finish(int wait_status) {
+  kill(-child.pid, SIGKILL);
+  Ending end = make_ending(wait_status);
+  const std::lock_guard held(mutex);
+  ending = std::move(end);
+  changed.notify_all();
+}
+
+Ending WorkerProcess::State::make_ending(int wait_status) const {
+  Ending end;
+  end.phase = child.status->phase.load(std::memory_order_relaxed);
+  end.op_index = child.status->op_index.load(std::memory_order_relaxed);
+  end.layer = child.status->layer.load(std::memory_order_relaxed);
+  end.output = printable(output, kOutputBytesMax);
+  const bool signalled = WIFSIGNALED(wait_status);
+  end.code = signalled ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+  end.cause = killed_for ? *killed_for
+              : signalled ? Ending::Cause::kSignalled
+                          : Ending::Cause::kExited;
+  const std::string where = std::string(" in ") + phase_name(end.phase);
+  switch (end.cause) {
+    case Ending::Cause::kExited:
+      end.message = "exited with status " + std::to_string(end.code) + where;
+      break;
+    case Ending::Cause::kSignalled: end.message = "killed by " + signal_name(end.code) + where; break;
+    case Ending::Cause::kHung: end.message = "made no progress within the time limit" + where; break;
+    case Ending::Cause::kMemory: end.message = "exceeded the memory limit" + where; break;
+    case Ending::Cause::kMalformed:
+      end.message = "damaged its channel to kverify" + where;
+      break;
+    case Ending::Cause::kStopped: end.message = "stopped by kverify"; break;
+  }
+  return end;
+}
+
+bool WorkerProcess::submit(FrameType type, std::span<const std::byte> payload) {
+  {
+    const std::lock_guard held(state_->mutex);
+    ++state_->outstanding;
+  }
+  return write_frame(state_->child.socket.get(), type, payload);
+}
+
+WorkerEvent WorkerProcess::State::take(std::unique_lock<std::mutex>&) {
+  if (frames.empty()) return *ending;
+  Frame frame = std::move(frames.front());
+  frames.pop_front();
+  frames_bytes -= frame.payload.size();
+  return frame;
+}
+
+WorkerEvent WorkerProcess::receive() {
+  std::unique_lock held(state_->mutex);
+  state_->changed.wait(held, [&] { return !state_->frames.empty() || state_->ending; });
+  return state_->take(held);
+}
+
+std::optional<WorkerEvent> WorkerProcess::receive_within(milliseconds wait) {
+  std::unique_lock held(state_->mutex);
+  const auto ready = [&] { return !state_->frames.empty() || state_->ending; };
+  if (!state_->changed.wait_for(held, wait, ready)) return std::nullopt;
+  return state_->take(held);
+}
+
+void WorkerProcess::set_silence_max(milliseconds limit) {
+  const std::lock_guard held(state_->mutex);
+  state_->silence_max = limit;
+}
+
+void WorkerProcess::stop() {
+  const std::lock_guard held(state_->mutex);
+  state_->stop_wanted = true;
+}
+
+}  // namespace kv
