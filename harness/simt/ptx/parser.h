@@ -1,9 +1,9 @@
 // Purpose: the recursive-descent parser behind parse_module. Private to this room.
 // Contract: every step returns false after fail(), and its caller returns at once; the first
 // failure is the one reported. Each .cpp holds one level of the grammar:
-//   parse_module.cpp       directives of the module, source lines
+//   parse_module.cpp       directives of the module;  parse_source.cpp  source lines, pragmas
 //   parse_variable.cpp     variables;  parse_initial.cpp  their initial values
-//   parse_function.cpp     heads, parameters, registers, scopes, labels
+//   parse_function.cpp     heads, parameters;  parse_body.cpp  registers, scopes, labels
 //   parse_instruction.cpp  instructions, calls, branches
 //   parse_operand.cpp      operands;   parse_constant.cpp  constant expressions
 #pragma once

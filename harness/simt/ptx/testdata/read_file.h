@@ -1,0 +1,18 @@
+// Purpose: whole files of this room's test data. KV_TESTDATA is set by CMake.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace kv::simt::ptx {
+
+inline std::string read_testdata(const std::string& name) {
+  std::ifstream file(std::string(KV_TESTDATA) + "/" + name, std::ios::binary);
+  EXPECT_TRUE(file.is_open()) << name;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace kv::simt::ptx
