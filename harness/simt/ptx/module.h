@@ -24,8 +24,33 @@ enum class Space : uint8_t { kGeneric, kReg, kParam, kShared, kGlobal, kLocal, k
 
 /// Fundamental types, sections 5.2.1 to 5.2.5. Packed types are types of their own.
 enum class Type : uint8_t {
-  kNone, kPred, kB8, kB16, kB32, kB64, kB128, kU8, kU16, kU32, kU64, kS8, kS16, kS32, kS64,
-  kF16, kF16x2, kBf16, kBf16x2, kTf32, kF32, kF32x2, kF64, kE4m3, kE5m2, kE4m3x2, kE5m2x2,
+  kNone,
+  kPred,
+  kB8,
+  kB16,
+  kB32,
+  kB64,
+  kB128,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kS8,
+  kS16,
+  kS32,
+  kS64,
+  kF16,
+  kF16x2,
+  kBf16,
+  kBf16x2,
+  kTf32,
+  kF32,
+  kF32x2,
+  kF64,
+  kE4m3,
+  kE5m2,
+  kE4m3x2,
+  kE5m2x2,
 };
 
 /// Size of one element in bytes; 0 for kNone and kPred.
@@ -70,16 +95,17 @@ struct Variable {
   std::string name;
   Space space = Space::kGlobal;
   uint32_t align_bytes = 1;
-  uint64_t size_bytes = 0;        // 0 for `.extern .shared x[]` (dynamic)
+  uint64_t size_bytes = 0;  // 0 for `.extern .shared x[]` (dynamic)
   bool is_extern = false;
-  std::vector<uint8_t> initial;   // little endian, shorter than size means zero-filled; only global/const
-  struct Relocation {             // `.global .u64 p = symbol+8;`
+  std::vector<uint8_t>
+      initial;         // little endian, shorter than size means zero-filled; only global/const
+  struct Relocation {  // `.global .u64 p = symbol+8;`
     uint64_t offset = 0;
     std::string symbol;
     int64_t addend = 0;
-    bool generic = false;         // generic(symbol)
-    uint32_t bytes = 8;           // low bytes of the address stored (packed structs: one by one)
-    SymbolRef target;             // what `symbol` means
+    bool generic = false;  // generic(symbol)
+    uint32_t bytes = 8;    // low bytes of the address stored (packed structs: one by one)
+    SymbolRef target;      // what `symbol` means
   };
   std::vector<Relocation> relocations;
   SourceLine where;
@@ -88,7 +114,8 @@ struct Variable {
 struct Operand {
   enum class Kind : uint8_t {
     kRegister,   // index: into Function::registers; negated: !%p
-    kImmediate,  // immediate: the 64 bits as written (0f/0d already their bit patterns; integers two's complement)
+    kImmediate,  // immediate: the 64 bits as written (0f/0d already their bit patterns; integers
+                 // two's complement)
     kVector,     // elements
     kAddress,    // base (register / symbol / nothing) + immediate, in brackets
     kSymbol,     // symbol: a variable, kernel parameter or function name used as a value
@@ -120,9 +147,9 @@ struct Instruction {
   int32_t guard = -1;                       // register index of @%p, or -1
   bool guard_negated = false;
   std::vector<Operand> operands;
-  uint32_t ptx_line = 0;                    // 1-based, in the module's text
+  uint32_t ptx_line = 0;  // 1-based, in the module's text
   SourceLine where;
-  uint32_t used_bytes_mask = 0;             // `.pragma "used_bytes_mask N"` before a load, 0 = none
+  uint32_t used_bytes_mask = 0;  // `.pragma "used_bytes_mask N"` before a load, 0 = none
   // call only (`operands` is then empty, or holds the register of an indirect call):
   std::string_view callee;
   SymbolRef callee_ref;  // kFunction, or kNone for an indirect call
@@ -146,7 +173,8 @@ struct Function {
   std::vector<Parameter> parameters, returns;
   uint64_t parameter_bytes = 0;
   std::vector<RegisterDecl> registers;
-  std::vector<Variable> variables;           // function-scope .shared/.local and .param call slots (space kParam)
+  std::vector<Variable>
+      variables;  // function-scope .shared/.local and .param call slots (space kParam)
   std::vector<Instruction> code;
   std::vector<std::string> label_names;      // for reports, in order of definition
   std::vector<uint32_t> label_targets;       // parallel to label_names: instruction index
@@ -155,7 +183,8 @@ struct Function {
 };
 
 struct Module {
-  std::string text;  // string_views above point into this; never moved after parse (held by unique_ptr)
+  std::string
+      text;  // string_views above point into this; never moved after parse (held by unique_ptr)
   uint32_t isa_major = 0, isa_minor = 0;
   uint32_t target_sm = 0;
   std::vector<Variable> variables;
