@@ -27,38 +27,40 @@ enum { KV_SIMT_CONTROL_VERSION = 1 };
 
 /* Checks, as a bit set in kv_simt_config.checks. */
 enum {
-  KV_SIMT_CHECK_MEMORY = 1 << 0,    /* bounds, freed, misaligned, access rights. Bounds are always enforced. */
+  KV_SIMT_CHECK_MEMORY =
+      1 << 0, /* bounds, freed, misaligned, access rights. Bounds are always enforced. */
   KV_SIMT_CHECK_UNDEFINED = 1 << 1, /* undefined data reaching a branch, an address or an output */
-  KV_SIMT_CHECK_RACE = 1 << 2,      /* shared memory within a block; global between blocks and streams */
-  KV_SIMT_CHECK_BARRIER = 1 << 3,   /* divergent or incomplete barriers, absent lanes in *.sync */
-  KV_SIMT_CHECK_ASYNC = 1 << 4,     /* cp.async data used before its wait */
-  KV_SIMT_CHECK_LEAK = 1 << 5,      /* allocations alive at the end */
+  KV_SIMT_CHECK_RACE = 1 << 2, /* shared memory within a block; global between blocks and streams */
+  KV_SIMT_CHECK_BARRIER = 1 << 3, /* divergent or incomplete barriers, absent lanes in *.sync */
+  KV_SIMT_CHECK_ASYNC = 1 << 4,   /* cp.async data used before its wait */
+  KV_SIMT_CHECK_LEAK = 1 << 5,    /* allocations alive at the end */
   KV_SIMT_CHECK_ALL = 0x3f
 };
 
 /* Profiles of approximate and unspecified arithmetic. Each result is a pure function of
  * (profile, rounding_seed, operand bits). */
 enum {
-  KV_SIMT_ROUNDING_NEAREST = 0,     /* approx instructions correctly rounded; mma: exact products summed
-                                       in double in a fixed order, rounded once */
-  KV_SIMT_ROUNDING_RANDOM = 1,      /* anywhere inside the documented bound, by seed and operands */
-  KV_SIMT_ROUNDING_UP = 2,          /* at the upper edge of the documented bound */
-  KV_SIMT_ROUNDING_DOWN = 3,        /* at the lower edge */
-  KV_SIMT_ROUNDING_MMA_AMPERE = 4,  /* step-faithful mma (K=8, F=24, t=23), approx nearest */
-  KV_SIMT_ROUNDING_MMA_HOPPER = 5   /* step-faithful mma (K=16, F=25, t=23), approx nearest */
+  KV_SIMT_ROUNDING_NEAREST = 0, /* approx instructions correctly rounded; mma: exact products summed
+                                   in double in a fixed order, rounded once */
+  KV_SIMT_ROUNDING_RANDOM = 1,  /* anywhere inside the documented bound, by seed and operands */
+  KV_SIMT_ROUNDING_UP = 2,      /* at the upper edge of the documented bound */
+  KV_SIMT_ROUNDING_DOWN = 3,    /* at the lower edge */
+  KV_SIMT_ROUNDING_MMA_AMPERE = 4, /* step-faithful mma (K=8, F=24, t=23), approx nearest */
+  KV_SIMT_ROUNDING_MMA_HOPPER = 5  /* step-faithful mma (K=16, F=25, t=23), approx nearest */
 };
 
 typedef struct kv_simt_config {
   uint32_t struct_bytes;
-  uint32_t checks;                   /* KV_SIMT_CHECK_* */
-  uint64_t schedule_seed;            /* 0: blocks and warps in ascending order */
-  uint32_t rounding;                 /* KV_SIMT_ROUNDING_* */
-  uint32_t model_sm;                 /* simulated architecture: 80, 89 or 90 */
+  uint32_t checks; /* KV_SIMT_CHECK_* */
+  uint64_t
+      schedule_seed; /* 0: blocks and warps in ascending order, unordered streams newest first */
+  uint32_t rounding; /* KV_SIMT_ROUNDING_* */
+  uint32_t model_sm; /* simulated architecture: 80, 89 or 90 */
   uint64_t rounding_seed;
-  uint64_t instruction_budget;       /* warp instructions for each launch; 0: the default, 2e9 */
-  uint64_t fail_allocation;          /* the n-th allocation from now fails (1-based); 0: none */
-  uint64_t memory_bytes;             /* device memory that may be backed by real pages; 0: default 8 GiB */
-  uint32_t findings_max;             /* findings kept; more are only counted. 0: default 64 */
+  uint64_t instruction_budget; /* warp instructions for each launch; 0: the default, 2e9 */
+  uint64_t fail_allocation;    /* the n-th allocation from now fails (1-based); 0: none */
+  uint64_t memory_bytes; /* device memory that may be backed by real pages; 0: default 8 GiB */
+  uint32_t findings_max; /* findings kept; more are only counted. 0: default 64 */
   uint32_t reserved;
 } kv_simt_config;
 
@@ -66,40 +68,41 @@ enum {
   KV_SIMT_KIND_OUT_OF_BOUNDS = 1,
   KV_SIMT_KIND_USE_AFTER_FREE = 2,
   KV_SIMT_KIND_MISALIGNED = 3,
-  KV_SIMT_KIND_ACCESS_RIGHTS = 4,    /* written though read-only, or touched though declared off limits */
+  KV_SIMT_KIND_ACCESS_RIGHTS =
+      4, /* written though read-only, or touched though declared off limits */
   KV_SIMT_KIND_UNDEFINED = 5,
   KV_SIMT_KIND_RACE = 6,
   KV_SIMT_KIND_BARRIER = 7,
   KV_SIMT_KIND_ASYNC = 8,
-  KV_SIMT_KIND_HANG = 9,             /* instruction budget spent or every warp blocked */
+  KV_SIMT_KIND_HANG = 9, /* instruction budget spent or every warp blocked */
   KV_SIMT_KIND_TRAP = 10,
-  KV_SIMT_KIND_UNSUPPORTED = 11,     /* an instruction form that the device does not know */
+  KV_SIMT_KIND_UNSUPPORTED = 11, /* an instruction form that the device does not know */
   KV_SIMT_KIND_LEAK = 12,
-  KV_SIMT_KIND_API = 13,             /* misuse of the runtime: double free, unknown handle, bad copy */
-  KV_SIMT_KIND_RACE_SAME_VALUE = 14  /* both sides wrote the same value; reported apart */
+  KV_SIMT_KIND_API = 13, /* misuse of the runtime: double free, unknown handle, bad copy */
+  KV_SIMT_KIND_RACE_SAME_VALUE = 14 /* both sides wrote the same value; reported apart */
 };
 
 /* One finding. Strings are zero-terminated and cut to fit. */
 typedef struct kv_simt_finding {
   uint32_t struct_bytes;
-  uint32_t kind;                  /* KV_SIMT_KIND_* */
-  uint64_t launch;                /* 1-based number of the launch since reset; 0: host side */
-  char kernel[256];               /* demangled where possible */
-  char instruction[96];           /* opcode as written in the PTX */
-  uint32_t ptx_line;              /* 1-based, 0: none */
-  char source_file[256];          /* "" without -lineinfo */
+  uint32_t kind;         /* KV_SIMT_KIND_* */
+  uint64_t launch;       /* 1-based number of the launch since reset; 0: host side */
+  char kernel[256];      /* demangled where possible */
+  char instruction[96];  /* opcode as written in the PTX */
+  uint32_t ptx_line;     /* 1-based, 0: none */
+  char source_file[256]; /* "" without -lineinfo */
   uint32_t source_line;
-  char inlined_at_file[256];      /* "" when not inlined */
+  char inlined_at_file[256]; /* "" when not inlined */
   uint32_t inlined_at_line;
   uint32_t block[3], thread[3];
-  uint64_t address;               /* device address, or byte offset for shared memory */
+  uint64_t address; /* device address, or byte offset for shared memory */
   uint32_t access_bytes;
-  uint32_t space;                 /* 0 generic/none, 1 global, 2 shared, 3 local, 4 param, 5 const */
-  uint64_t allocation_base;       /* nearest allocation, 0: none */
+  uint32_t space;           /* 0 generic/none, 1 global, 2 shared, 3 local, 4 param, 5 const */
+  uint64_t allocation_base; /* nearest allocation, 0: none */
   uint64_t allocation_bytes;
-  uint64_t allocation_number;     /* 1-based order of allocation since reset */
-  char message[512];              /* one sentence: what, where, expected, got */
-  uint64_t repeats;               /* further findings of the same kind at the same instruction */
+  uint64_t allocation_number; /* 1-based order of allocation since reset */
+  char message[512];          /* one sentence: what, where, expected, got */
+  uint64_t repeats;           /* further findings of the same kind at the same instruction */
 } kv_simt_finding;
 
 typedef struct kv_simt_counters {
@@ -109,17 +112,19 @@ typedef struct kv_simt_counters {
   uint64_t warp_instructions, thread_instructions;
   uint64_t global_load_requests, global_store_requests;
   uint64_t global_load_sectors, global_store_sectors; /* 32-byte sectors */
-  uint64_t shared_requests, shared_bank_conflicts;    /* extra wavefronts beyond one for each request */
+  uint64_t shared_requests,
+      shared_bank_conflicts; /* extra wavefronts beyond one for each request */
   uint64_t mma, barriers, divergent_branches;
-  uint64_t shared_bytes_peak;                         /* for one block */
-  uint64_t global_bytes_read_distinct, global_bytes_written_distinct; /* compulsory minimum, 0 when not collected */
+  uint64_t shared_bytes_peak; /* for one block */
+  uint64_t global_bytes_read_distinct,
+      global_bytes_written_distinct; /* compulsory minimum, 0 when not collected */
 } kv_simt_counters;
 
 /* Rights for set_access. */
 enum { KV_SIMT_ACCESS_NONE = 0, KV_SIMT_ACCESS_READ = 1, KV_SIMT_ACCESS_READ_WRITE = 3 };
 
 typedef struct kv_simt_control_v1 {
-  uint32_t version;               /* 1 */
+  uint32_t version; /* 1 */
   uint32_t struct_bytes;
   const char* (*last_error)(void);
   int (*get_config)(kv_simt_config* out);
@@ -140,6 +145,8 @@ typedef struct kv_simt_control_v1 {
   /* Marks bytes as undefined again (as after cudaMalloc), or as defined. */
   int (*set_undefined)(uint64_t address, uint64_t bytes);
   int (*set_defined)(uint64_t address, uint64_t bytes);
+  /* Adds a KV_SIMT_KIND_LEAK finding for each device allocation that is alive now. */
+  int (*check_leaks)(void);
 } kv_simt_control_v1;
 
 /* Returns the table for `version`, or NULL when this library does not have it. */

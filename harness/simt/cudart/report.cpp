@@ -1,0 +1,128 @@
+#include "harness/simt/cudart/report.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "harness/simt/cudart/errors.h"
+#include "harness/simt/cudart/runtime.h"
+
+namespace kv::simt::cudart {
+namespace {
+
+std::string plural(uint64_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+std::string hex(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%#llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string show(const uint32_t (&d)[3]) {
+  return "(" + std::to_string(d[0]) + ", " + std::to_string(d[1]) + ", " + std::to_string(d[2]) +
+         ")";
+}
+
+std::string place(const char* file, uint32_t line) {
+  return std::string(file) + ":" + std::to_string(line);
+}
+
+}  // namespace
+
+const char* kind_name(uint32_t kind) {
+  switch (kind) {
+    case KV_SIMT_KIND_OUT_OF_BOUNDS:
+      return "out of bounds";
+    case KV_SIMT_KIND_USE_AFTER_FREE:
+      return "use after free";
+    case KV_SIMT_KIND_MISALIGNED:
+      return "misaligned";
+    case KV_SIMT_KIND_ACCESS_RIGHTS:
+      return "access rights";
+    case KV_SIMT_KIND_UNDEFINED:
+      return "undefined data";
+    case KV_SIMT_KIND_RACE:
+      return "race";
+    case KV_SIMT_KIND_BARRIER:
+      return "barrier";
+    case KV_SIMT_KIND_ASYNC:
+      return "asynchronous copy";
+    case KV_SIMT_KIND_HANG:
+      return "hang";
+    case KV_SIMT_KIND_TRAP:
+      return "trap";
+    case KV_SIMT_KIND_UNSUPPORTED:
+      return "unsupported";
+    case KV_SIMT_KIND_LEAK:
+      return "leak";
+    case KV_SIMT_KIND_API:
+      return "runtime misuse";
+    case KV_SIMT_KIND_RACE_SAME_VALUE:
+      return "race of equal values";
+    default:
+      return "unknown";
+  }
+}
+
+std::string describe(const kv_simt_finding& f) {
+  std::string text = std::string(kind_name(f.kind)) + ": " + f.message + "\n";
+  if (f.source_file[0]) {
+    text += "  at " + place(f.source_file, f.source_line);
+    if (f.inlined_at_file[0]) {
+      text += ", inlined at " + place(f.inlined_at_file, f.inlined_at_line);
+    }
+    text += "\n";
+  }
+  if (f.kernel[0]) {
+    text += "  in kernel " + std::string(f.kernel) + ", launch " + std::to_string(f.launch) +
+            ", block " + show(f.block) + ", thread " + show(f.thread) + "\n";
+  }
+  if (f.instruction[0]) {
+    text +=
+        "  by " + std::string(f.instruction) + ", PTX line " + std::to_string(f.ptx_line) + "\n";
+  }
+  if (f.allocation_number) {
+    text += "  near allocation " + std::to_string(f.allocation_number) + ", " +
+            plural(f.allocation_bytes, "byte") + " at " + hex(f.allocation_base) + "\n";
+  }
+  if (f.repeats) text += "  and " + plural(f.repeats, "time") + " more\n";
+  return text;
+}
+
+std::string report(const Device& device) {
+  const kv_simt_config& config = device.config();
+  std::string text = "kverify: " + plural(device.finding_count(), "finding") + ", " +
+                     plural(device.counters().launches, "launch") + " on the CPU device (sm_" +
+                     std::to_string(config.model_sm) + ", schedule seed " +
+                     std::to_string(config.schedule_seed) + ")\n";
+  for (const kv_simt_finding& finding : device.findings()) text += describe(finding);
+  const uint64_t dropped = device.finding_count() - device.findings().size();
+  if (dropped) text += plural(dropped, "further finding") + " not kept\n";
+  return text;
+}
+
+namespace {
+
+/// Runs after the program's own exit handlers and destructors: what is alive now has leaked.
+[[gnu::destructor]] void write_report_at_exit() {
+  if (!std::getenv("KV_SIMT_REPORT")) return;
+  Runtime& runtime = Runtime::instance();
+  if (runtime.report_path.empty()) return;
+  runtime.timeline.drop_host_work();
+  runtime.timeline.complete_all();
+  if (runtime.device.config().checks & KV_SIMT_CHECK_LEAK) runtime.report_leaks();
+  const std::string text = report(runtime.device);
+  if (runtime.report_path == "-") {
+    std::fputs(text.c_str(), stderr);
+    return;
+  }
+  std::FILE* file = std::fopen(runtime.report_path.c_str(), "w");
+  const bool written = file && std::fputs(text.c_str(), file) >= 0;
+  if ((file && std::fclose(file) != 0) || !written) {
+    notice("KV_SIMT_REPORT: cannot write " + runtime.report_path);
+  }
+}
+
+}  // namespace
+}  // namespace kv::simt::cudart

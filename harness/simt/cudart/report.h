@@ -1,0 +1,19 @@
+// Purpose: the findings of a whole program, as text for a person.
+// Contract: deterministic: no times, no host addresses. Each finding says what, where in the
+// source, which thread, and how often.
+// Example:  KV_SIMT_REPORT=- ./program     writes it to standard error when the program ends
+#pragma once
+
+#include <string>
+
+#include "harness/simt/control/kv_simt_control.h"
+#include "harness/simt/device.h"
+
+namespace kv::simt::cudart {
+
+/// "out of bounds", "race", ...
+const char* kind_name(uint32_t kind);
+std::string describe(const kv_simt_finding& finding);
+std::string report(const Device& device);
+
+}  // namespace kv::simt::cudart
