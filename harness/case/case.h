@@ -55,39 +55,52 @@ struct Mask {
 };
 
 enum class PageOrder : uint8_t { kIdentity, kReversed, kShuffled, kFarApart };
-enum class CacheLayout : uint8_t { kSlotHead, kHeadSlot };  // [page][slot][head] or [page][head][slot]
+enum class CacheLayout : uint8_t {
+  kSlotHead,
+  kHeadSlot
+};  // [page][slot][head] or [page][head][slot]
 enum class Poison : uint8_t { kUndefined, kFiniteHuge, kNan };
 struct Pool {
   uint32_t page_slots = 16;  // a power of two, 1..256
   uint32_t page_count = 64;
   PageOrder order = PageOrder::kShuffled;  // kFarApart: shuffled, pages more than 4 GiB apart
   CacheLayout layout = CacheLayout::kSlotHead;
-  Poison poison = Poison::kUndefined;      // what unused slots and table tails hold
+  Poison poison = Poison::kUndefined;  // what unused slots and table tails hold
   double overcommit = 1.0;
   bool operator==(const Pool&) const = default;
 };
 
 /// Input designs, NUMERICS §6.
 enum class Design : uint8_t {
-  kNormal, kUniformExact, kDyadic, kSubsetSelect, kSparseCode, kBoundaryNeedles, kAscending,
-  kLargeScores, kCensus, kConstantValue,
+  kNormal,
+  kUniformExact,
+  kDyadic,
+  kSubsetSelect,
+  kSparseCode,
+  kBoundaryNeedles,
+  kAscending,
+  kLargeScores,
+  kCensus,
+  kConstantValue,
 };
 struct Data {
   uint32_t version = 1;
   Design design = Design::kNormal;
   uint64_t seed = 0;
-  std::optional<uint64_t> digest;  // of all input bytes; a replay that does not match is bad input
-  /// Explicit bits that replace the design's, for hand-made and minimised cases.
+  /// Of all input bytes (input_digest); a replay that does not match is bad input.
+  std::optional<uint64_t> digest = {};
+  /// Explicit values that replace the design's, for hand-made and minimised cases. Sorted by
+  /// (tensor, request, slot, layer, head, dim), each place at most once.
   struct Override {
     uint32_t tensor = 0;  // 0 q, 1 k, 2 v
-    RequestId request;
-    uint64_t slot = 0;    // slot of the request (k, v) or query row = slot of the same token (q)
+    RequestId request = {};
+    uint64_t slot = 0;  // slot of the request (k, v) or query row = slot of the same token (q)
     uint32_t layer = 0, head = 0, dim = 0;
-    double value = 0;     // rounded to the tensor's dtype
+    double value = 0;  // rounded to the tensor's dtype
     bool operator==(const Override&) const = default;
   };
-  std::vector<Override> overrides;
-  std::string tensors_file;  // safetensors side-car, relative to the case; "" for none
+  std::vector<Override> overrides = {};
+  std::string tensors_file = {};  // safetensors side-car, relative to the case; "" for none
   bool operator==(const Data&) const = default;
 };
 
@@ -96,17 +109,17 @@ struct Data {
 namespace op {
 
 struct Admit {
-  RequestId request;
+  RequestId request = {};
   uint64_t prompt_tokens = 0;
-  uint64_t side_input = 0;                // adapter or salt; part of the prefix identity
+  uint64_t side_input = 0;  // adapter or salt; part of the prefix identity
   int64_t position_offset = 0;
-  std::optional<RequestId> prefix_of;     // the first prefix_tokens tokens equal that request's
+  std::optional<RequestId> prefix_of = {};  // the first prefix_tokens tokens equal that request's
   uint64_t prefix_tokens = 0;
   bool operator==(const Admit&) const = default;
 };
 /// Another turn: prompt tokens join the request's stream (engine level).
 struct Append {
-  RequestId request;
+  RequestId request = {};
   uint64_t tokens = 0;
   bool operator==(const Append&) const = default;
 };
@@ -114,51 +127,52 @@ struct Append {
 /// slots; then attend with the last `queries` slots' query rows (more queries than slots are
 /// lawful: the first rows then see nothing under bottom-right alignment).
 struct StepRow {
-  RequestId request;
+  RequestId request = {};
   uint32_t append = 0;
   uint32_t pad_left = 0, pad_right = 0;
   uint32_t queries = 0;
-  std::vector<int32_t> tree_parents;  // verify: parent of each appended token, -1 the root; or empty
+  /// Verify steps: parent of each appended token, -1 for the root; else empty.
+  std::vector<int32_t> tree_parents = {};
   bool operator==(const StepRow&) const = default;
 };
 struct Step {
-  std::vector<StepRow> rows;
+  std::vector<StepRow> rows = {};
   bool padded_layout = false;  // [rows, longest] instead of ragged
   bool operator==(const Step&) const = default;
 };
 struct Fork {
-  RequestId parent, child;
+  RequestId parent = {}, child = {};
   bool operator==(const Fork&) const = default;
 };
 struct Reorder {  // beam i continues what sources[i] was; repeats and drops allowed
-  std::vector<RequestId> beams, sources;
+  std::vector<RequestId> beams = {}, sources = {};
   bool operator==(const Reorder&) const = default;
 };
 struct Truncate {
-  RequestId request;
+  RequestId request = {};
   uint64_t length = 0;
   bool operator==(const Truncate&) const = default;
 };
 struct Shift {  // drop slots [begin, end) and close the gap
-  RequestId request;
+  RequestId request = {};
   uint64_t begin = 0, end = 0;
   bool operator==(const Shift&) const = default;
 };
 struct Cancel {
-  RequestId request;
+  RequestId request = {};
   bool operator==(const Cancel&) const = default;
 };
 struct Finish {
-  RequestId request;
+  RequestId request = {};
   bool operator==(const Finish&) const = default;
 };
 struct Preempt {
-  RequestId request;
+  RequestId request = {};
   bool swap = false;
   bool operator==(const Preempt&) const = default;
 };
 struct Resume {
-  RequestId request;
+  RequestId request = {};
   bool operator==(const Resume&) const = default;
 };
 struct Evict {
@@ -169,11 +183,11 @@ struct Defrag {
   bool operator==(const Defrag&) const = default;
 };
 struct Save {
-  RequestId request;
+  RequestId request = {};
   bool operator==(const Save&) const = default;
 };
 struct Restore {
-  RequestId request;
+  RequestId request = {};
   bool operator==(const Restore&) const = default;
 };
 struct Complete {  // the in-flight step with this index ends now
@@ -187,19 +201,24 @@ struct FailAllocation {
 /// A call that must be refused and change nothing.
 struct Hostile {
   enum class Kind : uint8_t {
-    kLengthMinusOne, kLengthPlusOne, kReleasedHandle, kForeignHandle, kWrongDtype, kPastLimit,
+    kLengthMinusOne,
+    kLengthPlusOne,
+    kReleasedHandle,
+    kForeignHandle,
+    kWrongDtype,
+    kPastLimit,
   };
   Kind kind = Kind::kLengthPlusOne;
-  RequestId request;
+  RequestId request = {};
   bool operator==(const Hostile&) const = default;
 };
 
 }  // namespace op
 
-using Op = std::variant<op::Admit, op::Append, op::Step, op::Fork, op::Reorder, op::Truncate,
-                        op::Shift, op::Cancel, op::Finish, op::Preempt, op::Resume, op::Evict,
-                        op::Defrag, op::Save, op::Restore, op::Complete, op::FailAllocation,
-                        op::Hostile>;
+using Op =
+    std::variant<op::Admit, op::Append, op::Step, op::Fork, op::Reorder, op::Truncate, op::Shift,
+                 op::Cancel, op::Finish, op::Preempt, op::Resume, op::Evict, op::Defrag, op::Save,
+                 op::Restore, op::Complete, op::FailAllocation, op::Hostile>;
 
 enum class Rounding : uint8_t { kNearest, kRandom, kUp, kDown, kMmaAmpere, kMmaHopper };
 struct Exec {

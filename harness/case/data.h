@@ -1,7 +1,11 @@
 // Purpose: the bytes of Q, K and V of any token, without libm, in any order.
-// Contract: a pure function of (case.data, shape, design, identity of the token, layer, head): so
-// equal prefixes share bytes and diverged beams never do. Values are rounded once to the tensor's
-// dtype. PAD tokens hold hostile finite values (K wins the softmax if seen, V is huge).
+// Contract: a pure function of (case.data, shape, design, identity of the token, position, layer,
+// head): so equal prefixes share bytes, diverged beams never do, and chunking changes nothing.
+// Values are rounded once to the tensor's dtype. PAD tokens hold hostile finite K and V (K wins the
+// softmax of half the rows if seen, V is huge); their query rows hold ordinary values.
+// Example:
+//   std::vector<std::byte> row(row_bytes(c.shape, TensorRole::kKey));
+//   fill_row(c, {.role = TensorRole::kKey, .request = r, .slot = 3}, sequence.slots[3], row);
 #pragma once
 
 #include <cstddef>
@@ -18,19 +22,30 @@ enum class TensorRole : uint8_t { kQuery, kKey, kValue };
 /// Which row of which tensor.
 struct RowAddress {
   TensorRole role = TensorRole::kQuery;
-  RequestId request;
-  uint64_t slot = 0;   // slot index in the request (for query rows: the slot it stands at; may be
-                       // negative in principle when queries > slots: then query_index tells it)
+  RequestId request = {};
+  uint64_t slot = 0;  // slot index in the request (for query rows: the slot it stands at; may be
+                      // negative in principle when queries > slots: then query_index tells it)
   int64_t query_slot = 0;  // kQuery: kv_length - queries + i, may be negative
   uint32_t layer = 0;
-  uint32_t head = 0;   // query head for kQuery, kv head otherwise
+  uint32_t head = 0;       // query head for kQuery, kv head otherwise
   uint32_t kv_length = 0;  // slots of the request at this step (designs that depend on it: needles)
 };
 
-/// Writes one row (head_dim elements of the tensor's dtype, little endian) to `out`.
+/// Type of a tensor's elements: K and V are handed over in the query dtype when the cache is 8-bit.
+DType tensor_dtype(const Shape& shape, TensorRole role);
+/// Elements and bytes of one row.
+uint32_t row_elements(const Shape& shape, TensorRole role);
+inline uint32_t row_bytes(const Shape& shape, TensorRole role) {
+  return row_elements(shape, role) * dtype_bytes(tensor_dtype(shape, role));
+}
+
+/// Writes one row (row_elements of tensor_dtype, little endian) to `out`, which is row_bytes long.
+/// `slot` is what stands at the row's slot (slot_or_tokenless for query rows). Overrides apply.
 void fill_row(const Case& c, const RowAddress& where, const Slot& slot, std::span<std::byte> out);
 
-/// XXH3-64 over all input bytes of all steps in order (q, k, v, tables, lengths).
+/// XXH3-64 over all input bytes of all steps in order: for each row the request, its lengths and
+/// block table, then for each layer K and V of the appended slots and Q of the query rows. The case
+/// must be one that Timeline::create accepts.
 uint64_t input_digest(const Case& c);
 
 }  // namespace kv

@@ -1,0 +1,74 @@
+#include "harness/case/data.h"
+#include "harness/core/check.h"
+#include "harness/core/hash.h"
+
+namespace kv {
+namespace {
+
+class CaseHasher {
+ public:
+  explicit CaseHasher(const Case& c) : case_(c) {}
+
+  uint64_t run() {
+    Result<Timeline> timeline = Timeline::create(case_);
+    KV_CHECK(timeline.ok(), "input_digest of an unlawful case");
+    for (uint32_t i = 0; i < case_.ops.size(); ++i) {
+      for (const PlannedRow& row : timeline->apply(i).rows) {
+        add_row(timeline->sequence(row.request), row);
+      }
+    }
+    return hash_.digest();
+  }
+
+ private:
+  void add_row(const Sequence& sequence, const PlannedRow& row) {
+    for (const uint64_t n :
+         {uint64_t{row.request.value}, uint64_t{row.append_slots}, uint64_t{row.queries},
+          uint64_t{row.kv_length}, uint64_t{row.key_begin}, uint64_t{row.key_end}}) {
+      hash_.add(n);
+    }
+    for (const PageId page : sequence.pages) hash_.add(uint64_t{page.value});
+    const int64_t first_new = int64_t{row.kv_length} - row.append_slots;
+    const int64_t first_query = query_slot(row, 0);
+    for (uint32_t layer = 0; layer < case_.shape.layers; ++layer) {
+      for (const TensorRole role : {TensorRole::kKey, TensorRole::kValue}) {
+        add_tensor(sequence, row, layer, {.role = role, .first = first_new});
+      }
+      add_tensor(sequence, row, layer, {.role = TensorRole::kQuery, .first = first_query});
+    }
+  }
+
+  struct Part {
+    TensorRole role = TensorRole::kQuery;
+    int64_t first = 0;  // slot of the first row; the last is the sequence's last
+  };
+  void add_tensor(const Sequence& sequence, const PlannedRow& row, uint32_t layer, Part part) {
+    const bool is_query = part.role == TensorRole::kQuery;
+    const uint32_t heads = is_query ? case_.shape.query_heads : case_.shape.kv_heads;
+    buffer_.resize(row_bytes(case_.shape, part.role));
+    for (int64_t slot = part.first; slot < int64_t{row.kv_length}; ++slot) {
+      const Slot identity = slot_or_tokenless(case_, sequence, slot);
+      for (uint32_t head = 0; head < heads; ++head) {
+        const RowAddress where{.role = part.role,
+                               .request = row.request,
+                               .slot = is_query ? 0 : static_cast<uint64_t>(slot),
+                               .query_slot = is_query ? slot : 0,
+                               .layer = layer,
+                               .head = head,
+                               .kv_length = row.kv_length};
+        fill_row(case_, where, identity, buffer_);
+        hash_.add_bytes(buffer_);
+      }
+    }
+  }
+
+  const Case& case_;
+  Hasher hash_;
+  std::vector<std::byte> buffer_;
+};
+
+}  // namespace
+
+uint64_t input_digest(const Case& c) { return CaseHasher(c).run(); }
+
+}  // namespace kv

@@ -1,0 +1,39 @@
+#include "harness/case/names.h"
+
+#include <array>
+
+// Each table is a function-local array: adding an enumerator without its name is caught by the
+// round-trip test, which walks every table.
+#define KV_NAME_TABLE(Enum, ...)                                                   \
+  template <>                                                                      \
+  std::span<const std::string_view> name_table<Enum>() {                           \
+    static constexpr auto kNames = std::to_array<std::string_view>({__VA_ARGS__}); \
+    return kNames;                                                                 \
+  }
+
+namespace kv {
+
+KV_NAME_TABLE(DType, "f32", "f16", "bf16", "e4m3", "e5m2", "i8")
+KV_NAME_TABLE(RopePairing, "none", "neox", "interleaved")
+KV_NAME_TABLE(KvScale, "none", "tensor", "head", "token", "page")
+KV_NAME_TABLE(Causal, "none", "top_left", "bottom_right")
+KV_NAME_TABLE(MaskEncoding, "none", "packed_bits", "bool_keep", "bool_block", "additive")
+KV_NAME_TABLE(PageOrder, "identity", "reversed", "shuffled", "far_apart")
+KV_NAME_TABLE(CacheLayout, "slot_head", "head_slot")
+KV_NAME_TABLE(Poison, "undefined", "finite_huge", "nan")
+KV_NAME_TABLE(Design, "normal", "uniform_exact", "dyadic", "subset_select", "sparse_code",
+              "boundary_needles", "ascending", "large_scores", "census", "constant_value")
+KV_NAME_TABLE(Rounding, "nearest", "random", "up", "down", "mma_ampere", "mma_hopper")
+KV_NAME_TABLE(op::Hostile::Kind, "length_minus_one", "length_plus_one", "released_handle",
+              "foreign_handle", "wrong_dtype", "past_limit")
+
+std::span<const std::string_view> op_names() {
+  static constexpr auto kNames = std::to_array<std::string_view>(
+      {"admit", "append", "step", "fork", "reorder", "truncate", "shift", "cancel", "finish",
+       "preempt", "resume", "evict", "defrag", "save", "restore", "complete", "fail_allocation",
+       "hostile"});
+  static_assert(kNames.size() == std::variant_size_v<Op>);
+  return kNames;
+}
+
+}  // namespace kv

@@ -1,0 +1,214 @@
+#include "harness/case/operations.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "harness/case/limits.h"
+#include "harness/case/names.h"
+
+namespace kv {
+namespace {
+
+// What the walk needs to know of a live request.
+struct Held {
+  uint64_t slots = 0;
+  uint64_t real_tokens = 0;
+  uint64_t pad_left = 0;       // PAD slots before the first real token
+  bool ends_with_pad = false;  // PAD slots after a real token
+  uint64_t pages = 0;
+};
+
+struct Ever {
+  uint32_t prefix_depth = 0;
+};
+
+class OperationChecker {
+ public:
+  explicit OperationChecker(const Case& c) : case_(c), pages_free_(c.pool.page_count) {}
+
+  Result<void> check_all() {
+    for (; index_ < case_.ops.size(); ++index_) {
+      KV_RETURN_IF_ERROR(
+          std::visit([this](const auto& op) { return check(op); }, case_.ops[index_]));
+    }
+    return {};
+  }
+
+ private:
+  Result<void> check(const op::Admit& admit);
+  Result<void> check(const op::Step& step);
+  Result<void> check(const op::Cancel& cancel) { return release(cancel.request); }
+  Result<void> check(const op::Finish& finish) { return release(finish.request); }
+  template <class Other>
+  Result<void> check(const Other&) {
+    return unsupported(fmt::format("ops[{}]: operation '{}' is not supported at the kernel level",
+                                   index_, op_name(case_.ops[index_])));
+  }
+
+  Result<void> check_row(const op::StepRow& row, const std::string& where);
+  Result<void> check_totals(const op::Step& step, uint64_t step_tokens, uint64_t step_queries);
+  Result<void> release(RequestId request);
+  Error not_live(const std::string& where, RequestId request) const;
+
+  const Case& case_;
+  uint64_t index_ = 0;
+  std::map<RequestId, Held> live_;
+  std::map<RequestId, Ever> ever_;
+  uint64_t pages_free_ = 0;
+  uint64_t rows_ = 0, slots_ = 0, work_ = 0;
+};
+
+Error OperationChecker::not_live(const std::string& where, RequestId request) const {
+  return bad_input(fmt::format("{}: request {} is {}, expected a live request", where,
+                               request.value,
+                               ever_.contains(request) ? "no longer live" : "not admitted"));
+}
+
+Result<void> OperationChecker::check(const op::Admit& admit) {
+  if (ever_.contains(admit.request)) {
+    return bad_input(fmt::format("ops[{}]: request {} was admitted before, expected a new id",
+                                 index_, admit.request.value));
+  }
+  Ever ever;
+  if (admit.prefix_of) {
+    const auto source = ever_.find(*admit.prefix_of);
+    if (source == ever_.end()) {
+      return bad_input(
+          fmt::format("ops[{}].prefix_of: request {} is not admitted, expected an "
+                      "earlier request",
+                      index_, admit.prefix_of->value));
+    }
+    ever.prefix_depth = source->second.prefix_depth + 1;
+    if (ever.prefix_depth > limits::kPrefixDepthMax) {
+      return bad_input(
+          fmt::format("ops[{}].prefix_of: chain of {} shared prefixes, expected at "
+                      "most {}",
+                      index_, ever.prefix_depth, limits::kPrefixDepthMax));
+    }
+  }
+  ever_.emplace(admit.request, ever);
+  live_.emplace(admit.request, Held{});
+  return {};
+}
+
+Result<void> OperationChecker::release(RequestId request) {
+  const auto found = live_.find(request);
+  if (found == live_.end()) return not_live(fmt::format("ops[{}]", index_), request);
+  pages_free_ += found->second.pages;
+  live_.erase(found);
+  return {};
+}
+
+Result<void> OperationChecker::check(const op::Step& step) {
+  if (step.padded_layout) {
+    return unsupported(
+        fmt::format("ops[{}].padded_layout: only ragged batches are supported at "
+                    "the kernel level",
+                    index_));
+  }
+  std::set<RequestId> in_batch;
+  uint64_t tokens = 0, queries = 0;
+  for (size_t r = 0; r < step.rows.size(); ++r) {
+    const op::StepRow& row = step.rows[r];
+    const std::string where = fmt::format("ops[{}].rows[{}]", index_, r);
+    if (!in_batch.insert(row.request).second) {
+      return bad_input(fmt::format("{}: request {} occurs twice in the step, expected once", where,
+                                   row.request.value));
+    }
+    KV_RETURN_IF_ERROR(check_row(row, where));
+    tokens += uint64_t{row.pad_left} + row.append + row.pad_right;
+    queries += row.queries;
+  }
+  return check_totals(step, tokens, queries);
+}
+
+Result<void> OperationChecker::check_row(const op::StepRow& row, const std::string& where) {
+  const auto found = live_.find(row.request);
+  if (found == live_.end()) return not_live(where, row.request);
+  if (!row.tree_parents.empty()) {
+    return unsupported(where + ".tree_parents: trees are not supported at the kernel level");
+  }
+  Held& held = found->second;
+  const bool hole =
+      row.append > 0 && held.real_tokens > 0 && (held.ends_with_pad || row.pad_left > 0);
+  if (hole) {
+    return unsupported(where +
+                       ": PAD slots between real tokens (holes) are not supported at the "
+                       "kernel level");
+  }
+  if (held.real_tokens == 0 && row.append > 0) {
+    held.pad_left = held.slots + row.pad_left;
+  }
+  held.real_tokens += row.append;
+  held.slots += uint64_t{row.pad_left} + row.append + row.pad_right;
+  held.ends_with_pad = held.real_tokens > 0 && held.slots > held.pad_left + held.real_tokens;
+
+  const uint64_t page_slots = case_.pool.page_slots;
+  const uint64_t pages = (held.slots + page_slots - 1) / page_slots;
+  if (pages - held.pages > pages_free_) {
+    return bad_input(fmt::format(
+        "{}: request {} needs {} more pages, got {} free of "
+        "pool.page_count {}",
+        where, row.request.value, pages - held.pages, pages_free_, case_.pool.page_count));
+  }
+  pages_free_ -= pages - held.pages;
+  held.pages = pages;
+
+  const Shape& shape = case_.shape;
+  const uint64_t per_pair =
+      uint64_t{shape.query_heads} * (shape.head_dim_k + shape.head_dim_v) * shape.layers;
+  const uint64_t pairs = uint64_t{row.queries} * held.slots;
+  if (pairs > (limits::kWorkMax - work_) / per_pair) {
+    return bad_input(
+        fmt::format("{}: the case exceeds {} multiply-adds in all", where, limits::kWorkMax));
+  }
+  work_ += pairs * per_pair;
+  return {};
+}
+
+Result<void> OperationChecker::check_totals(const op::Step& step, uint64_t step_tokens,
+                                            uint64_t step_queries) {
+  rows_ += step.rows.size();
+  slots_ += step_tokens;
+  if (rows_ > limits::kRowsMax || slots_ > limits::kSlotsMax) {
+    return bad_input(
+        fmt::format("ops[{}]: {} rows and {} slots so far, expected at most {} and "
+                    "{}",
+                    index_, rows_, slots_, limits::kRowsMax, limits::kSlotsMax));
+  }
+  const Shape& shape = case_.shape;
+  const uint64_t dims = shape.head_dim_k + shape.head_dim_v;
+  const uint64_t bytes =
+      4 * dims * (step_queries * shape.query_heads + step_tokens * shape.kv_heads);
+  if (bytes > limits::kStepBytesMax) {
+    return bad_input(fmt::format("ops[{}]: the step's tensors need {} bytes, expected at most {}",
+                                 index_, bytes, limits::kStepBytesMax));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_operations(const Case& c) { return OperationChecker(c).check_all(); }
+
+Result<void> check_kernel_level(const Case& c) {
+  const auto refuse = [](const char* what) {
+    return unsupported(std::string(what) + " not supported at the kernel level");
+  };
+  const Shape& shape = c.shape;
+  if (c.mask.encoding != MaskEncoding::kNone) return refuse("mask.encoding: mask tensors are");
+  if (shape.alibi) return refuse("shape.alibi: ALiBi is");
+  if (shape.sinks) return refuse("shape.sinks: attention sinks are");
+  if (shape.rope.pairing != RopePairing::kNone) return refuse("shape.rope: RoPE is");
+  if (shape.kv_scale != KvScale::kNone) return refuse("shape.kv_scale: dequantisation scales are");
+  for (const DType type : {shape.query_dtype, shape.kv_dtype, shape.output_dtype}) {
+    if (dtype_bytes(type) == 1) return refuse("shape: 8-bit tensors are");
+  }
+  if (c.pool.overcommit != 1.0) return refuse("pool.overcommit: overcommitted pools are");
+  if (!c.data.tensors_file.empty()) return refuse("data.tensors_file: side-car tensors are");
+  return {};
+}
+
+}  // namespace kv

@@ -1,0 +1,62 @@
+#include "harness/case/visibility.h"
+
+#include <algorithm>
+
+#include "harness/core/check.h"
+
+namespace kv {
+namespace {
+
+// The last key that row `query` may see under the causal rule; what the window is measured from.
+int64_t anchor(const Mask& mask, const PlannedRow& row, uint32_t query) {
+  return mask.causal == Causal::kTopLeft ? int64_t{query} : query_slot(row, query);
+}
+
+bool causal_and_window_allow(const Mask& mask, const PlannedRow& row, uint32_t query, int64_t key) {
+  const int64_t limit = anchor(mask, row, query);
+  if (mask.causal != Causal::kNone && key > limit) return false;
+  if (mask.window_left >= 0 && key < limit - mask.window_left) return false;
+  if (mask.window_right >= 0 && key > limit + mask.window_right) return false;
+  return true;
+}
+
+// Of the new tokens of a verify step, a row sees its own token and that token's ancestors.
+bool tree_allows(const PlannedRow& row, uint32_t query, int64_t key) {
+  const auto new_tokens = static_cast<int64_t>(row.tree_parents.size());
+  const int64_t first_new = int64_t{row.kv_length} - new_tokens;
+  if (key < first_new) return true;
+  int64_t node = query_slot(row, query) - first_new;
+  for (int64_t steps = 0; node >= 0 && steps <= new_tokens; ++steps) {
+    if (node == key - first_new) return true;
+    node = row.tree_parents[static_cast<size_t>(node)];
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<uint8_t> visible_slots(const Case& c, const Sequence& sequence, const PlannedRow& row,
+                                   uint32_t query) {
+  KV_CHECK(sequence.slots.size() >= row.kv_length && query < row.queries,
+           "the row is not of this sequence");
+  std::vector<uint8_t> visible(row.kv_length);
+  for (uint32_t key = 0; key < row.kv_length; ++key) {
+    const bool allowed = row.tree_parents.empty() ? causal_and_window_allow(c.mask, row, query, key)
+                                                  : tree_allows(row, query, key);
+    visible[key] = allowed && !sequence.slots[key].pad;
+  }
+  return visible;
+}
+
+SlotRange visible_range(const Mask& mask, const PlannedRow& row, uint32_t query) {
+  KV_CHECK(!row.holes && row.tree_parents.empty(), "the visible slots are not one range");
+  const int64_t limit = anchor(mask, row, query);
+  int64_t begin = row.key_begin, end = row.key_end;
+  if (mask.causal != Causal::kNone) end = std::min(end, limit + 1);
+  if (mask.window_left >= 0) begin = std::max(begin, limit - mask.window_left);
+  if (mask.window_right >= 0) end = std::min(end, limit + mask.window_right + 1);
+  if (begin >= end) return {};
+  return {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
+}
+
+}  // namespace kv
