@@ -89,38 +89,4 @@ void encode_row(const FixedRow& row, DType type, std::span<std::byte> out) {
   }
 }
 
-void random_words(uint64_t key, std::span<uint32_t> words) {
-  KV_CHECK(words.size() % FixedRow::kGroup == 0, "random words come in groups of 32");
-  constexpr int kLanes = 8;
-  for (size_t group = 0; group * FixedRow::kGroup < words.size(); ++group) {
-    uint32_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
-    for (int l = 0; l < kLanes; ++l) {
-      c0[l] = static_cast<uint32_t>(group * kLanes) + l;
-      c1[l] = c2[l] = c3[l] = 0;
-    }
-    uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-    for (int round = 0; round < 10; ++round) {
-      for (int l = 0; l < kLanes; ++l) {
-        const uint64_t p0 = uint64_t{0xD2511F53} * c0[l];
-        const uint64_t p1 = uint64_t{0xCD9E8D57} * c2[l];
-        const uint32_t n0 = static_cast<uint32_t>(p1 >> 32) ^ c1[l] ^ k0;
-        const uint32_t n2 = static_cast<uint32_t>(p0 >> 32) ^ c3[l] ^ k1;
-        c1[l] = static_cast<uint32_t>(p1);
-        c3[l] = static_cast<uint32_t>(p0);
-        c0[l] = n0;
-        c2[l] = n2;
-      }
-      k0 += 0x9E3779B9;
-      k1 += 0xBB67AE85;
-    }
-    uint32_t* out = words.data() + group * FixedRow::kGroup;
-    for (int l = 0; l < kLanes; ++l) {
-      out[l] = c0[l];
-      out[kLanes + l] = c1[l];
-      out[2 * kLanes + l] = c2[l];
-      out[3 * kLanes + l] = c3[l];
-    }
-  }
-}
-
 }  // namespace kv

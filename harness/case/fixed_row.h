@@ -31,8 +31,4 @@ static_assert(limits::kHeadDimMax % FixedRow::kGroup == 0);
 /// Rounds every element to `type` and writes it little endian; `out` is size * dtype_bytes long.
 void encode_row(const FixedRow& row, DType type, std::span<std::byte> out);
 
-/// Words of a Philox stream, eight blocks abreast: words[32 g + 8 w + l] is word w of block
-/// 8 g + l. `words` must hold a multiple of 32.
-void random_words(uint64_t key, std::span<uint32_t> words);
-
 }  // namespace kv

@@ -51,7 +51,7 @@ std::string decimal(double value) {
   return text;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr size_t kShown = 60;
   std::string out = "\"";
   for (const char c : text.substr(0, kShown)) {

@@ -63,6 +63,6 @@ std::string decimal(double value);
 
 /// At most 60 characters of `text`, quoted; bytes other than printable ASCII appear as \xNN, so a
 /// hostile file cannot write to the terminal.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace kv

@@ -58,7 +58,7 @@ class RangeChecker {
   }
   void check(const std::string& text, const schema::Text& rule) {
     if (text.size() > rule.bytes_max || !printable_utf8(text)) {
-      problem_.report(describe(rule), quoted(text));
+      problem_.report(describe(rule), in_quotes(text));
     }
   }
   template <class T, class Rule>
@@ -122,7 +122,7 @@ Result<void> check_pool(const Case& c) {
 Result<void> check_mask(const Mask& mask) {
   if (dtype_bytes(mask.additive_dtype) == 1) {
     return wrong("mask.additive_dtype", "\"f32\", \"f16\" or \"bf16\"",
-                 quoted(name_of(mask.additive_dtype)));
+                 in_quotes(name_of(mask.additive_dtype)));
   }
   return {};
 }

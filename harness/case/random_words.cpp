@@ -1,0 +1,87 @@
+#include "harness/case/random_words.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "harness/core/check.h"
+#include "harness/core/philox.h"
+
+namespace kv {
+namespace {
+
+#if defined(__SSE2__)
+
+// Two Philox blocks in the low halves of 64-bit lanes. Only low halves are ever multiplied, so
+// what shifts and products leave in the upper halves does not matter.
+struct TwoBlocks {
+  __m128i c0, c1, c2, c3;
+
+  void round(__m128i k0, __m128i k1) {
+    const __m128i p0 = _mm_mul_epu32(c0, _mm_set1_epi64x(0xD2511F53));
+    const __m128i p1 = _mm_mul_epu32(c2, _mm_set1_epi64x(0xCD9E8D57));
+    c0 = _mm_xor_si128(_mm_xor_si128(_mm_srli_epi64(p1, 32), c1), k0);
+    c2 = _mm_xor_si128(_mm_xor_si128(_mm_srli_epi64(p0, 32), c3), k1);
+    c1 = p1;
+    c3 = p0;
+  }
+};
+
+// The low halves of the lanes of a, then of b.
+__m128i low_halves(__m128i a, __m128i b) {
+  return _mm_castps_si128(
+      _mm_shuffle_ps(_mm_castsi128_ps(a), _mm_castsi128_ps(b), _MM_SHUFFLE(2, 0, 2, 0)));
+}
+
+void store(const TwoBlocks& a, const TwoBlocks& b, uint32_t* out) {
+  const auto put = [out](int word, __m128i lanes) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 8 * word), lanes);
+  };
+  put(0, low_halves(a.c0, b.c0));
+  put(1, low_halves(a.c1, b.c1));
+  put(2, low_halves(a.c2, b.c2));
+  put(3, low_halves(a.c3, b.c3));
+}
+
+void eight_blocks(uint64_t key, uint32_t first, uint32_t* out) {
+  const __m128i zero = _mm_setzero_si128();
+  const auto start = [&](uint32_t block) {
+    return TwoBlocks{_mm_set_epi64x(block + 1, block), zero, zero, zero};
+  };
+  TwoBlocks a = start(first), b = start(first + 2), c = start(first + 4), d = start(first + 6);
+  uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const __m128i wide_k0 = _mm_set1_epi32(static_cast<int>(k0));
+    const __m128i wide_k1 = _mm_set1_epi32(static_cast<int>(k1));
+    a.round(wide_k0, wide_k1);
+    b.round(wide_k0, wide_k1);
+    c.round(wide_k0, wide_k1);
+    d.round(wide_k0, wide_k1);
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  store(a, b, out);
+  store(c, d, out + 4);
+}
+
+#else
+
+void eight_blocks(uint64_t key, uint32_t first, uint32_t* out) {
+  for (uint32_t lane = 0; lane < 8; ++lane) {
+    const auto block = Philox{key}.block(0, first + lane);
+    for (uint32_t word = 0; word < 4; ++word) out[8 * word + lane] = block[word];
+  }
+}
+
+#endif
+
+}  // namespace
+
+void random_words(uint64_t key, std::span<uint32_t> words) {
+  KV_CHECK(words.size() % 32 == 0, "random words come in groups of 32");
+  for (size_t group = 0; group * 32 < words.size(); ++group) {
+    eight_blocks(key, static_cast<uint32_t>(8 * group), words.data() + 32 * group);
+  }
+}
+
+}  // namespace kv

@@ -1,0 +1,15 @@
+// Purpose: reading a file that somebody hostile may have placed.
+// Contract: a regular file of at most `bytes_max` bytes, or one error. A file that grows while it
+// is read is cut at the limit and refused.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "harness/core/result.h"
+
+namespace kv {
+
+Result<std::string> read_text_file(const std::string& path, uint64_t bytes_max);
+
+}  // namespace kv
