@@ -1,0 +1,50 @@
+// Purpose: the double tier: all query rows that share one K/V head at once, O and LSE with a lower
+// estimate of their bounds, in one pass over K and one over V.
+// Contract: an element inside [R(O - (bound_low - own_error)), R(O + ...)] conforms under the full
+// bound too, because bound_low never exceeds it: nothing more needs to be computed for it. Any
+// other element is decided by decide.h. Same bits with and without AVX2.
+// Example:
+//   HeadEstimator estimator;                       // keeps its buffers between heads
+//   const HeadEstimate& e = estimator.run(block, profile);
+//   e.rows[0].output[3], e.rows[0].lse
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "reference/fast/block_ops.h"
+#include "reference/inputs.h"
+#include "reference/profile.h"
+
+namespace kv::reference {
+
+struct RowEstimate {
+  uint64_t keys = 0;     // visible
+  bool finite = true;    // every input that the row sees; otherwise nothing below is meaningful
+  bool vacuous = false;  // the bound may be infinite: decide.h has to say
+  double score_max = 0, lse = 0;
+  double lse_bound_low = 0, lse_own_error = 0;
+  const double* output = nullptr;     // [dim_v]
+  const double* bound_low = nullptr;  // [dim_v]
+  const double* own_error = nullptr;  // [dim_v]
+  bool empty() const { return keys == 0; }
+};
+
+struct HeadEstimate {
+  std::vector<RowEstimate> rows;
+};
+
+class HeadEstimator {
+ public:
+  explicit HeadEstimator(const BlockOps& ops = block_ops());
+  ~HeadEstimator();
+  /// Valid until the next call.
+  const HeadEstimate& run(const HeadBlock& block, const Profile& profile);
+
+ private:
+  struct Buffers;
+  const BlockOps& ops_;
+  std::unique_ptr<Buffers> buffers_;
+};
+
+}  // namespace kv::reference

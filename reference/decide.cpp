@@ -1,0 +1,125 @@
+#include "reference/decide.h"
+
+#include <cmath>
+#include <limits>
+
+#include "reference/precise/numbers.h"
+
+namespace kv::reference {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double rounded(DType type, double x) { return decode(type, encode(type, x)); }
+
+template <class T>
+struct Candidate {
+  T value, bound, own_error;
+};
+
+// log2(e) to 256 bits and to as many as T has: base-2 results are compared in base 2.
+template <class T>
+T in_base(const T& x, double factor) {
+  if (factor == 1) return x;
+  if constexpr (std::is_same_v<T, double>) {
+    return x * 0x1.71547652b82fep+0;
+  } else if constexpr (std::is_same_v<T, DoubleDouble>) {
+    return x * DoubleDouble(0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56);
+  } else {
+    return x / log(T(2));
+  }
+}
+
+template <class T>
+Decision compare(const Candidate<T>& c, double got, DType rounding, Answer& answer) {
+  const T slack(NumberTraits<T>::kBoundSlack), error = c.own_error + c.own_error;
+  const T outward = c.bound * (T(1) + slack) + error, inward = c.bound * (T(1) - slack) - error;
+  answer.want = to_double_down(c.value);
+  answer.bound = to_double_up(c.bound);
+  answer.low = rounded(rounding, to_double_down(T(c.value - outward)));
+  answer.high = rounded(rounding, to_double_up(T(c.value + outward)));
+  if (got < answer.low || got > answer.high) return Decision::kViolates;
+  const double low = rounded(rounding, to_double_up(T(c.value - inward)));
+  const double high = rounded(rounding, to_double_down(T(c.value + inward)));
+  return got >= low && got <= high ? Decision::kConforms : Decision::kUndecided;
+}
+
+template <class T>
+Decision decide_with(const RowInputs& inputs, const Profile& profile, DType output_dtype,
+                     const Question& q, bool budget, Answer& answer) {
+  RowQuestion question;
+  question.budget = budget;
+  if (q.column >= 0) question.columns.push_back(static_cast<uint32_t>(q.column));
+  const PreciseRow<T> row = precise_row<T>(inputs, profile, question);
+  answer.vacuous = row.vacuous;
+  answer.exact = row.exact;
+  const Estimate<T>& e = q.column < 0 ? row.lse : row.columns[0];
+  answer.budget = e.budget;
+  if (row.vacuous) {
+    answer.want = to_double_down(e.value);
+    answer.low = -kInfinity;
+    answer.high = answer.bound = kInfinity;
+    return Decision::kConforms;
+  }
+  if (q.column >= 0) {
+    return compare(Candidate<T>{e.value, e.bound, e.own_error}, q.got, output_dtype, answer);
+  }
+  // Changing the base is one more rounding of this computation.
+  const T change = q.lse_factor == 1 ? T(0) : absolute(e.value) * T(8 * NumberTraits<T>::kUnit);
+  for (BudgetLine& line : answer.budget) line.value *= q.lse_factor;
+  return compare(Candidate<T>{in_base(e.value, q.lse_factor), in_base(e.bound, q.lse_factor),
+                              T(in_base(e.own_error, q.lse_factor) + change)},
+                 q.got, DType::kF32, answer);
+}
+
+}  // namespace
+
+bool surely_conforms(const FastElement& e, DType rounding) {
+  const double inward = e.bound_low - 2 * e.own_error;
+  const double low = rounded(rounding, e.value - inward);
+  const double high = rounded(rounding, e.value + inward);
+  return e.got >= low && e.got <= high;
+}
+
+Answer decide(const RowInputs& inputs, const Profile& profile, DType output_dtype,
+              const Question& q) {
+  Answer answer;
+  answer.decision = decide_with<double>(inputs, profile, output_dtype, q, false, answer);
+  if (answer.decision == Decision::kConforms) return answer;
+  if (answer.decision == Decision::kUndecided) {
+    answer.tier = Tier::kDoubleDouble;
+    answer.decision = decide_with<DoubleDouble>(inputs, profile, output_dtype, q, false, answer);
+    if (answer.decision == Decision::kConforms) return answer;
+  }
+  answer.tier = Tier::kMpfr;
+  answer.decision = decide_with<Mpfr256>(inputs, profile, output_dtype, q, true, answer);
+  if (answer.decision == Decision::kUndecided) {
+    answer.decision = decide_with<Mpfr512>(inputs, profile, output_dtype, q, true, answer);
+  }
+  if (answer.decision == Decision::kUndecided) {
+    answer.decision = decide_with<Mpfr1024>(inputs, profile, output_dtype, q, true, answer);
+  }
+  if (answer.decision == Decision::kUndecided) answer.decision = Decision::kConforms;
+  return answer;
+}
+
+double error_bound_ratio(double value, double bound, double got, DType rounding) {
+  if (!(bound < kInfinity) || rounded(rounding, value) == got) return 0;
+  const auto inside = [&](double t) {
+    return got >= rounded(rounding, value - t * bound) &&
+           got <= rounded(rounding, value + t * bound);
+  };
+  double high = 1;
+  while (!inside(high)) {
+    if (high > 0x1p100) return kInfinity;
+    high *= 2;
+  }
+  double low = high == 1 ? 0 : high / 2;
+  for (int i = 0; i < 10; ++i) {
+    const double middle = 0.5 * (low + high);
+    (inside(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+}  // namespace kv::reference

@@ -1,0 +1,53 @@
+// Purpose: does one element lie in its admissible interval? Decided, never guessed: the precision
+// is raised until the answer is certain (Ziv), and a violation is always computed with MPFR.
+// Contract: with O, B and the computation's own error E, inner = [R(O-B+E), R(O+B-E)] and
+// outer = [R(O-B-E), R(O+B+E)], endpoints rounded outward to double and then by R, the rounding of
+// the output type. Inside inner: conforms. Outside outer: violates. Between: the next tier. At the
+// last tier an endpoint is a tie to 1000 bits: the element conforms.
+// Source: NUMERICS §2.2 (verdict), §8.2.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reference/inputs.h"
+#include "reference/precise/row.h"
+#include "reference/profile.h"
+
+namespace kv::reference {
+
+enum class Decision : uint8_t { kConforms, kViolates, kUndecided };
+enum class Tier : uint8_t { kDouble, kDoubleDouble, kMpfr };
+
+/// Which element of a row, and what was observed there.
+struct Question {
+  int64_t column = -1;    // -1: the LSE
+  double got = 0;         // exact value of the observed bits; finite or infinite, not NaN
+  double lse_factor = 1;  // 1: natural logarithm; log2(e): base 2
+};
+
+struct Answer {
+  Decision decision = Decision::kConforms;
+  Tier tier = Tier::kDouble;  // that decided
+  bool vacuous = false;       // the profile permits anything: conforms, and says nothing
+  bool exact = false;         // under a certificate of exactness
+  double want = 0;            // nearest double to the reference's value
+  double low = 0, high = 0;   // admissible interval, after output rounding
+  double bound = 0;
+  std::vector<BudgetLine> budget;  // only for violations
+};
+
+/// An element as the fast tier (attention.h) sees it.
+struct FastElement {
+  double value = 0, bound_low = 0, own_error = 0, got = 0;
+};
+/// True when no more precision and no full bound is needed to accept it.
+bool surely_conforms(const FastElement& element, DType rounding);
+
+Answer decide(const RowInputs& inputs, const Profile& profile, DType output_dtype,
+              const Question& question);
+
+/// |error| / bound: the smallest t such that `got` lies in [R(O - tB), R(O + tB)], to 1 in 1000.
+double error_bound_ratio(double value, double bound, double got, DType rounding);
+
+}  // namespace kv::reference

@@ -1,0 +1,135 @@
+#include "reference/decide.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "reference/attention.h"
+#include "reference/test_head.h"
+
+namespace kv::reference {
+namespace {
+
+Profile tiled() {
+  return resolve_profile({.declared = {.tile_slots = 64,
+                                       .probability_declared = true,
+                                       .probability_dtype = DType::kF16},
+                          .arithmetic = "hopper"});
+}
+
+double rounded_f16(double x) { return decode(DType::kF16, encode(DType::kF16, x)); }
+
+struct OneRow {
+  TestHead head{{.slots = 64}};
+  RowInputs inputs = row_inputs(head.block(), 0);
+  double value = precise_row<double>(inputs, tiled(), {.columns = {0}}).columns[0].value;
+  double bound = precise_row<double>(inputs, tiled(), {.columns = {0}}).columns[0].bound;
+  Answer ask(double got) { return decide(inputs, tiled(), DType::kF16, {.column = 0, .got = got}); }
+};
+
+TEST(Decide, TheCorrectlyRoundedValueConforms) {
+  OneRow s;
+  const Answer a = s.ask(rounded_f16(s.value));
+  EXPECT_EQ(a.decision, Decision::kConforms);
+  EXPECT_EQ(a.tier, Tier::kDouble);
+}
+
+TEST(Decide, AValueBeyondTheBoundViolatesAndIsCertifiedByMpfr) {
+  OneRow s;
+  const Answer a = s.ask(rounded_f16(s.value + 3 * s.bound + 0x1p-8));
+  EXPECT_EQ(a.decision, Decision::kViolates);
+  EXPECT_EQ(a.tier, Tier::kMpfr);
+  EXPECT_FALSE(a.budget.empty());
+  EXPECT_NEAR(a.want, s.value, 1e-12);
+  EXPECT_NEAR(a.bound / s.bound, 1, 1e-6);
+}
+
+TEST(Decide, TheEndsOfTheIntervalConformAndTheirNeighboursViolate) {
+  OneRow s;
+  const Answer a = s.ask(rounded_f16(s.value));
+  for (double sign : {-1.0, 1.0}) {
+    const double end = sign < 0 ? a.low : a.high;
+    EXPECT_EQ(s.ask(end).decision, Decision::kConforms);
+    const double beyond = end + sign * std::fabs(end) * 0x1p-10;
+    EXPECT_EQ(s.ask(rounded_f16(beyond)).decision, Decision::kViolates);
+  }
+}
+
+TEST(Decide, InfinityViolates) {
+  OneRow s;
+  EXPECT_EQ(s.ask(HUGE_VAL).decision, Decision::kViolates);
+}
+
+TEST(Decide, LseInBothBases) {
+  OneRow s;
+  const double lse = precise_row<double>(s.inputs, tiled(), {}).lse.value;
+  const double log2e = 1.4426950408889634;
+  const auto ask = [&](double got, double factor) {
+    return decide(s.inputs, tiled(), DType::kF16, {.got = got, .lse_factor = factor}).decision;
+  };
+  EXPECT_EQ(ask(static_cast<float>(lse), 1), Decision::kConforms);
+  EXPECT_EQ(ask(static_cast<float>(lse * log2e), log2e), Decision::kConforms);
+  EXPECT_EQ(ask(static_cast<float>(lse * log2e), 1), Decision::kViolates);
+  EXPECT_EQ(ask(static_cast<float>(lse), log2e), Decision::kViolates);
+  EXPECT_EQ(ask(static_cast<float>(lse) + 1e-3, 1), Decision::kViolates);
+}
+
+TEST(Decide, VacuousSaysSoAndAcceptsAnything) {
+  TestHead head({.slots = 8, .dim_k = 128, .scale = 1000.0f, .query_size = 30});
+  const Answer a =
+      decide(row_inputs(head.block(), 0), tiled(), DType::kF16, {.column = 0, .got = 12345});
+  EXPECT_EQ(a.decision, Decision::kConforms);
+  EXPECT_TRUE(a.vacuous);
+}
+
+// O = 0 exactly and the interval is the single value 0: no precision decides a tie, the rule does.
+TEST(Decide, AnExactZeroIsATieAndConforms) {
+  TestHead head({.slots = 2, .dim_k = 4, .dim_v = 4, .query_size = 0});
+  for (uint32_t j = 0; j < 4; ++j) {
+    head.value[j] = 3;
+    head.value[4 + j] = -3;
+  }
+  const RowInputs inputs = row_inputs(head.block(), 0);
+  const auto ask = [&](double got) {
+    return decide(inputs, tiled(), DType::kF16, {.column = 0, .got = got});
+  };
+  EXPECT_EQ(ask(0).decision, Decision::kConforms);
+  EXPECT_TRUE(ask(0).exact);
+  EXPECT_EQ(ask(0x1p-24).decision, Decision::kViolates);
+}
+
+TEST(Decide, TheFastTierAcceptsNothingThatTheFullBoundRejects) {
+  TestHead head({.rows = 4, .slots = 200, .dim_k = 64, .dim_v = 16});
+  const HeadBlock& block = head.block();
+  HeadEstimator estimator;
+  const HeadEstimate& estimate = estimator.run(block, tiled());
+  int accepted = 0, looked_closer = 0;
+  for (size_t r = 0; r < 4; ++r) {
+    const RowInputs inputs = row_inputs(block, r);
+    const RowEstimate& row = estimate.rows[r];
+    for (int64_t j = 0; j < 16; ++j) {
+      for (double t = -2; t <= 2; t += 0.25) {
+        const double got = rounded_f16(row.output[j] + t * row.bound_low[j]);
+        const FastElement fast{row.output[j], row.bound_low[j], row.own_error[j], got};
+        if (!surely_conforms(fast, DType::kF16)) {
+          ++looked_closer;
+          continue;
+        }
+        ++accepted;
+        EXPECT_EQ(decide(inputs, tiled(), DType::kF16, {.column = j, .got = got}).decision,
+                  Decision::kConforms);
+      }
+    }
+  }
+  EXPECT_GT(accepted, 300);
+  EXPECT_GT(looked_closer, 300);
+}
+
+TEST(Decide, RatioIsZeroAtTheRoundedValueAndOneAtTheEnd) {
+  EXPECT_EQ(error_bound_ratio(1.0, 0.01, 1.0, DType::kF16), 0);
+  EXPECT_NEAR(error_bound_ratio(1.0, 0.01, 1.01, DType::kF32), 1, 0.01);
+  EXPECT_NEAR(error_bound_ratio(1.0, 0.01, 1.05, DType::kF32), 5, 0.05);
+}
+
+}  // namespace
+}  // namespace kv::reference

@@ -1,0 +1,13 @@
+// Compiled with -mavx2 and without FMA: wider registers, the same operations.
+#include "reference/fast/block_ops_impl.h"
+
+namespace kv::reference {
+
+#ifdef __AVX2__
+static const BlockOps kAvx2Ops{"avx2", decode, scores, weights, accumulate};
+const BlockOps* avx2_ops() { return __builtin_cpu_supports("avx2") ? &kAvx2Ops : nullptr; }
+#else
+const BlockOps* avx2_ops() { return nullptr; }
+#endif
+
+}  // namespace kv::reference

@@ -1,0 +1,226 @@
+// The source of both builds of BlockOps. Everything is static: see lanes.h. No standard library
+// here, lest an inline function of it be compiled with AVX2 and be called where there is none.
+#include "reference/fast/block_ops.h"
+#include "reference/fast/exponential.h"
+#include "reference/fast/lanes.h"
+
+namespace kv::reference {
+
+using Halves = uint16_t __attribute__((vector_size(8)));
+using Words = uint32_t __attribute__((vector_size(16)));
+using Floats = float __attribute__((vector_size(16)));
+using Bytes = uint8_t __attribute__((vector_size(4)));
+
+static const double kInfinite = __builtin_inf();
+
+KV_LANES_INLINE LaneBits splat_bits(int64_t x) { return LaneBits{x, x, x, x}; }
+
+// fp16 fields moved to double's: normal codes get the exponent rebased, subnormal ones are read as
+// 2^-14 * 1.m minus 2^-14, which keeps slow subnormal arithmetic out of the loop.
+KV_LANES_INLINE Lanes decode4_f16(const std::byte* p) {
+  Halves h;
+  std::memcpy(&h, p, sizeof h);
+  const LaneBits bits = __builtin_convertvector(h, LaneBits);
+  const LaneBits code = bits & 0x7fff, moved = code << 42;
+  const Lanes normal = from_bits(moved + (int64_t{1008} << 52));
+  const Lanes subnormal = from_bits(moved + (int64_t{1009} << 52)) - 0x1p-14;
+  const Lanes special = from_bits(moved | (int64_t{0x7ff} << 52));
+  const Lanes value = select(code < 0x400, subnormal, select(code < 0x7c00, normal, special));
+  return from_bits(to_bits(value) | ((bits & 0x8000) << 48));
+}
+
+KV_LANES_INLINE Lanes decode4_bf16(const std::byte* p) {
+  Halves h;
+  std::memcpy(&h, p, sizeof h);
+  const Words words = __builtin_convertvector(h, Words) << 16;
+  return __builtin_convertvector(reinterpret_cast<Floats>(words), Lanes);
+}
+
+KV_LANES_INLINE Lanes decode4_f32(const std::byte* p) {
+  Floats f;
+  std::memcpy(&f, p, sizeof f);
+  return __builtin_convertvector(f, Lanes);
+}
+
+template <class Decode4>
+KV_LANES_INLINE void decode_with(const DecodeArgs& a, const std::byte* row, double* out,
+                                 Decode4 decode4) {
+  const uint32_t bytes = dtype_bytes(a.dtype);
+  uint32_t c = 0;
+  for (; c + 4 <= a.dim; c += 4) store(out + c, decode4(row + size_t{c} * bytes));
+  if (c < a.dim) {
+    std::byte tail[16] = {};
+    std::memcpy(tail, row + size_t{c} * bytes, size_t{a.dim - c} * bytes);
+    store(out + c, decode4(tail));
+  }
+}
+
+static void decode_one(const DecodeArgs& a, const std::byte* row, double* out) {
+  switch (a.dtype) {
+    case DType::kF16:
+      return decode_with(a, row, out, decode4_f16);
+    case DType::kBf16:
+      return decode_with(a, row, out, decode4_bf16);
+    case DType::kF32:
+      return decode_with(a, row, out, decode4_f32);
+    default:
+      return decode_row(a.dtype, row, a.dim, out);
+  }
+}
+
+static void decode(const DecodeArgs& a) {
+  for (uint32_t i = 0; i < a.count; ++i) {
+    double* out = a.out + size_t{i} * a.stride;
+    for (uint32_t c = a.dim / 4 * 4; c < a.stride; ++c) out[c] = 0;
+    if (a.rows[i] == nullptr) {
+      for (uint32_t c = 0; c < a.stride; ++c) out[c] = 0;
+    } else {
+      decode_one(a, a.rows[i], out);
+    }
+    Lanes square = splat(0), largest = splat(0), special = splat(0);
+    for (uint32_t c = 0; c < a.stride; c += 4) {
+      const Lanes x = load(out + c);
+      square += x * x;
+      largest = larger(magnitude(x), largest);
+      special += x - x;  // 0 for finite numbers, NaN otherwise
+    }
+    const double top = larger(larger(largest[0], largest[1]), larger(largest[2], largest[3]));
+    a.square[i] = sum(square);
+    a.largest[i] = sum(special) == 0 ? top : kInfinite;
+  }
+}
+
+// kRows x kKeys dot products at once. How many at once does not change any of them.
+template <int kRows, int kKeys>
+KV_LANES_INLINE void dots(const ScoreArgs& a, uint32_t row, uint32_t key) {
+  const double* q[kRows];
+  const double* k[kKeys];
+  Lanes total[kRows][kKeys];
+  for (int r = 0; r < kRows; ++r) q[r] = a.query + size_t{row + r} * a.stride;
+  for (int i = 0; i < kKeys; ++i) k[i] = a.key + size_t{key + i} * a.stride;
+  for (int r = 0; r < kRows; ++r) {
+    for (int i = 0; i < kKeys; ++i) total[r][i] = splat(0);
+  }
+  for (uint32_t c = 0; c < a.stride; c += 4) {
+    Lanes x[kKeys];
+    for (int i = 0; i < kKeys; ++i) x[i] = load(k[i] + c);
+    for (int r = 0; r < kRows; ++r) {
+      const Lanes y = load(q[r] + c);
+      for (int i = 0; i < kKeys; ++i) total[r][i] += x[i] * y;
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int i = 0; i < kKeys; ++i) a.out[(row + r) * a.out_stride + key + i] = sum(total[r][i]);
+  }
+}
+
+template <int kRows, int kKeys>
+static void score_rows(const ScoreArgs& a, uint32_t row) {
+  uint32_t key = 0;
+  for (; key + kKeys <= a.keys; key += kKeys) dots<kRows, kKeys>(a, row, key);
+  for (; key < a.keys; ++key) dots<kRows, 1>(a, row, key);
+}
+
+static void scores(const ScoreArgs& a) {
+  uint32_t row = 0;
+  for (; row + 4 <= a.rows; row += 4) score_rows<4, 2>(a, row);
+  for (; row + 2 <= a.rows; row += 2) score_rows<2, 4>(a, row);
+  for (; row < a.rows; ++row) score_rows<1, 8>(a, row);
+}
+
+KV_LANES_INLINE LaneBits visible4(const uint8_t* p) {
+  Bytes bytes;
+  std::memcpy(&bytes, p, sizeof bytes);
+  return __builtin_convertvector(bytes, LaneBits) != 0;
+}
+
+KV_LANES_INLINE double largest_of(Lanes x) {
+  return larger(larger(x[0], x[2]), larger(x[1], x[3]));
+}
+
+// Logits in place of raw scores; -infinity where hidden.
+static void logits(const WeightArgs& a, WeightSums& sums) {
+  Lanes highest = splat(-kInfinite), farthest = splat(0);
+  for (size_t i = 0; i < a.keys; i += 4) {
+    Lanes x = load(a.scores + i) * a.scale;
+    if (a.key_scale) x *= load(a.key_scale + i);
+    if (a.softcap > 0) x = hyperbolic_tangent(x / a.softcap) * a.softcap;
+    if (a.bias) x += load(a.bias + i);
+    const LaneBits seen = visible4(a.visible + i);
+    farthest = larger(select(seen, magnitude(x), splat(0)), farthest);
+    x = select(seen, x, splat(-kInfinite));
+    highest = larger(x, highest);
+    store(a.scores + i, x);
+  }
+  sums.score_max = larger(a.extra_score, largest_of(highest));
+  sums.score_abs = largest_of(farthest);
+}
+
+static WeightSums weights(const WeightArgs& a) {
+  WeightSums sums;
+  logits(a, sums);
+  Lanes total = splat(0), rounded = splat(0);
+  for (size_t i = 0; i < a.keys; i += 4) {
+    const LaneBits seen = visible4(a.visible + i);
+    const Lanes w = exp_nonpositive(load(a.scores + i) - sums.score_max);
+    const Lanes rounding = select(seen, larger(w * a.relative, splat(a.absolute)), splat(0));
+    total += w;
+    rounded += rounding;
+    store(a.scores + i, w);
+    store(a.rounding + i, rounding + w * a.common);
+  }
+  sums.weights = sum(total);
+  sums.rounding = sum(rounded);
+  return sums;
+}
+
+// kRows rows by kColumns groups of four output dimensions; the sums run over keys in order.
+template <int kRows, int kColumns>
+KV_LANES_INLINE void accumulate_block(const AccumulateArgs& a, uint32_t row, uint32_t column) {
+  Lanes output[kRows][kColumns], absolute[kRows][kColumns];
+  for (int r = 0; r < kRows; ++r) {
+    for (int g = 0; g < kColumns; ++g) {
+      const size_t at = size_t{row + r} * a.stride + column + 4 * g;
+      output[r][g] = load(a.output + at);
+      absolute[r][g] = load(a.absolute + at);
+    }
+  }
+  const double* weight = a.weight + row * a.weight_stride;
+  const double* rounding = a.rounding + row * a.weight_stride;
+  const double* value = a.value + column;
+  for (uint32_t i = 0; i < a.keys; ++i, value += a.stride) {
+    Lanes v[kColumns];
+    for (int g = 0; g < kColumns; ++g) v[g] = load(value + 4 * g);
+    for (int r = 0; r < kRows; ++r) {
+      const Lanes w = splat(weight[r * a.weight_stride + i]);
+      const Lanes b = splat(rounding[r * a.weight_stride + i]);
+      for (int g = 0; g < kColumns; ++g) {
+        output[r][g] += w * v[g];
+        absolute[r][g] += b * magnitude(v[g]);
+      }
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int g = 0; g < kColumns; ++g) {
+      const size_t at = size_t{row + r} * a.stride + column + 4 * g;
+      store(a.output + at, output[r][g]);
+      store(a.absolute + at, absolute[r][g]);
+    }
+  }
+}
+
+static void accumulate(const AccumulateArgs& a) {
+  uint32_t row = 0;
+  for (; row + 2 <= a.rows; row += 2) {
+    for (uint32_t column = 0; column < a.stride; column += 8) {
+      accumulate_block<2, 2>(a, row, column);
+    }
+  }
+  for (; row < a.rows; ++row) {
+    uint32_t column = 0;
+    for (; column + 16 <= a.stride; column += 16) accumulate_block<1, 4>(a, row, column);
+    for (; column < a.stride; column += 8) accumulate_block<1, 2>(a, row, column);
+  }
+}
+
+}  // namespace kv::reference

@@ -1,0 +1,62 @@
+// Purpose: one query row in any number type: O, LSE, their error bounds B0, and the error of the
+// computation itself. The definition that the fast tier approximates and every violation is
+// certified with.
+// Contract: instantiated for double, DoubleDouble and Mpfr256/512/1024 (row.cpp). Only the columns
+// asked for are computed. A vacuous row has infinite bounds.
+// Source: NUMERICS §2.2 (O), §2.5 (LSE), §2.3 last paragraph (exact rows), §4.5 (own error).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reference/bounds.h"
+#include "reference/inputs.h"
+#include "reference/profile.h"
+
+namespace kv::reference {
+
+/// A row's inputs, decoded, visible keys only.
+struct RowInputs {
+  HeadShape shape;
+  uint64_t span = 0;                             // last visible slot - first visible slot + 1
+  std::vector<double> query;                     // [dim_k]
+  std::vector<double> keys, values;              // [n][dim_k], [n][dim_v], codes before their scale
+  std::vector<double> key_scales, value_scales;  // [n], all 1 without scales
+  bool scaled_kv = false;
+  std::vector<double> bias;  // [n]
+  std::optional<double> sink;
+  size_t count() const { return key_scales.size(); }
+};
+RowInputs row_inputs(const HeadBlock& block, size_t row);
+
+/// A part of a bound, for people; in the unit of the bound.
+struct BudgetLine {
+  std::string name;
+  double value = 0;
+};
+
+template <class T>
+struct Estimate {
+  T value = T(0), bound = T(0), own_error = T(0);
+  std::vector<BudgetLine> budget;  // when asked for
+};
+
+template <class T>
+struct PreciseRow {
+  bool vacuous = false;
+  bool exact = false;  // every weight of a conforming kernel is exactly 1
+  Estimate<T> lse;     // natural logarithm
+  std::vector<Estimate<T>> columns;
+};
+
+struct RowQuestion {
+  std::vector<uint32_t> columns = {};
+  bool budget = false;
+};
+
+/// `inputs` must hold at least one key and only finite numbers.
+template <class T>
+PreciseRow<T> precise_row(const RowInputs& inputs, const Profile& profile,
+                          const RowQuestion& question);
+
+}  // namespace kv::reference
