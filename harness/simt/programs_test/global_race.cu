@@ -1,0 +1,114 @@
+// Races between the blocks of a grid, on global memory.
+#include <cooperative_groups.h>
+
+#include "harness/simt/programs_test/program.h"
+
+using namespace kv::simt::programs;
+
+namespace {
+
+template <bool kFaulty>
+__global__ void histogram(const int* in, int* bins) {
+  const int bin = in[blockIdx.x * blockDim.x + threadIdx.x] & 31;
+  if (kFaulty) {
+    bins[bin] += 1;  // FAULT: histogram_without_atomics
+  } else {
+    atomicAdd(&bins[bin], 1);
+  }
+}
+
+/// The block that takes the last ticket adds up what all have written.
+template <bool kFaulty>
+__global__ void last_block_sum(const int* in, int* parts, unsigned* tickets, int* out) {
+  __shared__ bool last;
+  int sum = 0;
+  for (int i = 0; i < 8; ++i) sum += in[8 * blockIdx.x + i];
+  if (threadIdx.x == 0) {
+    parts[blockIdx.x] = sum;  // FAULT: sum_without_ticket
+    __threadfence();
+    const unsigned ticket = atomicAdd(tickets, 1u);
+    last = kFaulty ? blockIdx.x == 0 : ticket == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (!last || threadIdx.x != 0) return;
+  __threadfence();
+  int total = 0;
+  const volatile int* all = parts;
+  const int* plain = parts;
+  for (int b = 0; b < gridDim.x; ++b) {
+    total += kFaulty ? plain[b] : all[b];  // FAULT: sum_without_ticket
+  }
+  *out = total;
+}
+
+/// Block 1 waits until block 0 has published its word.
+template <bool kFaulty>
+__global__ void publish(int* word, volatile int* flag, int* out) {
+  if (blockIdx.x == 0) {
+    *word = 42;  // FAULT: read_before_flag
+    __threadfence();
+    *flag = 1;
+  } else {
+    if (!kFaulty) {
+      while (*flag == 0) {
+      }
+      __threadfence();
+    }
+    *out = *word;  // FAULT: read_before_flag
+  }
+}
+
+template <bool kFaulty>
+__global__ void two_phases(const int* in, int* middle, int* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const int n = gridDim.x * blockDim.x;
+  middle[i] = 2 * in[i];  // FAULT: grid_sync
+  if (!kFaulty) cooperative_groups::this_grid().sync();
+  out[i] = middle[n - 1 - i];  // FAULT: grid_sync
+}
+
+template <bool kFaulty>
+__global__ void scatter(int* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const int slot = kFaulty ? i % 96 : i;  // the fourth block meets the first
+  out[slot] = i;                          // FAULT: overlapping_blocks
+}
+
+}  // namespace
+
+KV_PROGRAM(histogram_without_atomics, KV_SIMT_KIND_RACE) {
+  DeviceArray<int> in(counting<int>(128)), bins(std::vector<int>(32, 0));
+  KV_LAUNCH(histogram, 4, 32, 0, in.get(), bins.get());
+  return bins.read() == std::vector<int>(32, 4);
+}
+
+KV_PROGRAM(sum_without_ticket, KV_SIMT_KIND_RACE) {
+  DeviceArray<int> in(counting<int>(64)), parts(std::vector<int>(8, 0)), out(1);
+  DeviceArray<unsigned> tickets(std::vector<unsigned>{0});
+  KV_LAUNCH(last_block_sum, 8, 32, 0, in.get(), parts.get(), tickets.get(), out.get());
+  return out.read()[0] == 63 * 32;
+}
+
+KV_PROGRAM(read_before_flag, KV_SIMT_KIND_RACE) {
+  DeviceArray<int> word(std::vector<int>{0}), flag(std::vector<int>{0}), out(1);
+  KV_LAUNCH(publish, 2, 1, 0, word.get(), flag.get(), out.get());
+  return out.read()[0] == 42;
+}
+
+KV_PROGRAM(grid_sync, KV_SIMT_KIND_RACE) {
+  DeviceArray<int> in(counting<int>(128)), middle(std::vector<int>(128, 0)), out(128);
+  const int* in_argument = in.get();
+  int *middle_argument = middle.get(), *out_argument = out.get();
+  void* arguments[] = {&in_argument, &middle_argument, &out_argument};
+  const void* kernel = faulty ? reinterpret_cast<const void*>(two_phases<true>)
+                              : reinterpret_cast<const void*>(two_phases<false>);
+  cudaLaunchCooperativeKernel(kernel, dim3(4), dim3(32), arguments, 0, nullptr);
+  const auto got = out.read();
+  return got[0] == 254 && got[127] == 0;
+}
+
+KV_PROGRAM(overlapping_blocks, KV_SIMT_KIND_RACE) {
+  DeviceArray<int> out(128);
+  KV_LAUNCH(scatter, 4, 32, 0, out.get());
+  return out.read() == counting<int>(128);
+}

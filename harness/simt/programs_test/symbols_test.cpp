@@ -1,0 +1,48 @@
+// What the drop-in exports: C names of the runtime with its version, and the control table; nothing
+// of C++ that could meet a plugin's own.
+#include <dlfcn.h>
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <string>
+
+namespace {
+
+std::string run(const std::string& command) {
+  std::string text;
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return text;
+  char buffer[512];
+  while (std::fgets(buffer, sizeof buffer, pipe)) text += buffer;
+  pclose(pipe);
+  return text;
+}
+
+const std::string kLibrary = KV_BUILD_DIR "/lib/simt/libcudart.so.13";
+
+TEST(Symbols, OnlyTheRuntimesNames) {
+  const std::string foreign =
+      run("nm -D --defined-only " + kLibrary +
+          " | awk '{print $3}' | grep -v -E "
+          "'^(__)?cuda[A-Za-z0-9_]+@@libcudart\\.so\\.13$|^kv_simt_control@@libcudart\\.so\\.13$|"
+          "^libcudart\\.so\\.13'");
+  EXPECT_EQ(foreign, "");
+  const std::string count = run("nm -D --defined-only " + kLibrary + " | grep -c cuda");
+  EXPECT_GT(std::stoi(count), 100) << "the list above was not empty for want of a library";
+}
+
+TEST(Symbols, TheSonameIsTheToolkits) {
+  const std::string dynamic = run("readelf -d " + kLibrary);
+  EXPECT_NE(dynamic.find("Library soname: [libcudart.so.13]"), std::string::npos) << dynamic;
+}
+
+TEST(Symbols, VersionedLookupFindsThem) {
+  void* library = dlopen(kLibrary.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  EXPECT_NE(dlvsym(library, "cudaMalloc", "libcudart.so.13"), nullptr);
+  EXPECT_NE(dlvsym(library, "__cudaLaunchKernel_ptsz", "libcudart.so.13"), nullptr);
+  EXPECT_NE(dlvsym(library, "kv_simt_control", "libcudart.so.13"), nullptr);
+}
+
+}  // namespace
