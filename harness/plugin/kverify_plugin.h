@@ -118,6 +118,7 @@ typedef struct kv_plan {
   uint64_t workspace_bytes;       /* device scratch that run calls need; contents are arbitrary */
   char variant[64];               /* name of the kernel variant that will run */
   kv_profile profile;
+  uint64_t plugin_words[16];      /* the plugin's own: kverify hands them back unread */
 } kv_plan;
 
 /* ---------------------------------------------------------------- kernel level */

@@ -1,0 +1,190 @@
+// kvattn as an inference server uses it, against attention from its definition.
+#include "kvattn/attention.h"
+
+#include <gtest/gtest.h>
+
+#include "impl/serving_test.h"
+
+namespace kvattn {
+namespace {
+
+using namespace kvattn::testing;
+
+AttentionShape shape_of(DType dtype, int64_t head_dim) {
+  return {.query_heads = 4, .kv_heads = 2, .head_dim = head_dim, .page_slots = 16, .dtype = dtype,
+          .scale = head_dim == 64 ? 0.125f : 0.0883883461f};
+}
+
+/// Output rounding, and what fp32 arithmetic over a few hundred slots may add.
+double tolerance(DType dtype, double value, double magnitude) {
+  const double unit = dtype == DType::kF16 ? 0x1p-11 : dtype == DType::kBF16 ? 0x1p-8 : 0x1p-24;
+  return 1.01 * unit * std::abs(value) + 1e-5 * magnitude + 0x1p-25;
+}
+
+void expect_right(const AttentionShape& s, const std::vector<StepRow>& rows,
+                  const StepResult& got) {
+  int64_t token = 0;
+  for (size_t b = 0; b < rows.size(); ++b) {
+    for (int32_t i = 0; i < rows[b].queries; ++i, ++token) {
+      for (int64_t h = 0; h < s.query_heads; ++h) {
+        SCOPED_TRACE(sentence(got.variant, ": request ", b, ", query ", i, ", head ", h));
+        const ExpectedRow want = expected_row(s, rows[b], i, h);
+        const float lse = got.lse[token * s.query_heads + h];
+        if (std::isinf(want.lse)) {
+          ASSERT_EQ(lse, want.lse);
+        } else {
+          ASSERT_NEAR(lse, want.lse, 2e-6 * (4 + std::abs(want.lse)));
+        }
+        for (int64_t d = 0; d < s.head_dim; ++d) {
+          ASSERT_NEAR(got.output[(token * s.query_heads + h) * s.head_dim + d], want.output[d],
+                      tolerance(s.dtype, want.output[d], want.magnitude[d]))
+              << "dimension " << d;
+        }
+      }
+    }
+  }
+}
+
+struct Kind {
+  DType dtype;
+  int64_t head_dim;
+};
+class EveryKind : public ::testing::TestWithParam<Kind> {};
+INSTANTIATE_TEST_SUITE_P(Attention, EveryKind,
+                         ::testing::Values(Kind{DType::kF16, 64}, Kind{DType::kF16, 128},
+                                           Kind{DType::kBF16, 64}, Kind{DType::kBF16, 128},
+                                           Kind{DType::kF32, 64}, Kind{DType::kF32, 128}),
+                         [](const auto& info) {
+                           return sentence(dtype_name(info.param.dtype), "_",
+                                           info.param.head_dim);
+                         });
+
+// Prefill, a mixed step in which a third request joins, then decode of all: the life of a batch.
+TEST_P(EveryKind, ServesABatch) {
+  const AttentionShape s = shape_of(GetParam().dtype, GetParam().head_dim);
+  Server server(s, 32);
+  Request a{.seed = 1}, b{.seed = 2}, c{.seed = 3};
+  const std::vector<std::vector<StepRow>> steps = {{{&a, 37, 37}, {&b, 5, 5}},
+                                                   {{&a, 1, 1}, {&c, 18, 18}, {&b, 3, 3}},
+                                                   {{&b, 1, 1}, {&a, 1, 1}, {&c, 1, 1}}};
+  for (const auto& rows : steps) expect_right(s, rows, server.step(rows));
+}
+
+TEST_P(EveryKind, DecodesALongContext) {
+  AttentionShape s = shape_of(GetParam().dtype, GetParam().head_dim);
+  s.kv_heads = 4;
+  Server server(s, 32);
+  Request a{.seed = 4};
+  for (const auto& rows : {std::vector<StepRow>{{&a, 300, 0}}, {{&a, 1, 1}}}) {
+    expect_right(s, rows, server.step(rows));
+  }
+}
+
+TEST(Attention, FollowsEveryMask) {
+  for (Causal causal : {Causal::kNone, Causal::kTopLeft, Causal::kBottomRight}) {
+    for (int64_t window : {-1, 0, 7, 40}) {
+      AttentionShape s = shape_of(DType::kF32, 64);
+      s.causal = causal;
+      s.window_left = window;
+      s.window_right = causal == Causal::kNone ? window : -1;
+      Server server(s, 32);
+      Request a{.seed = 5}, b{.seed = 6};
+      // More queries than slots: the first ones see nothing under bottom-right alignment.
+      const std::vector<StepRow> rows = {{&a, 50, 9}, {&b, 3, 6}};
+      SCOPED_TRACE(sentence("causal ", static_cast<int>(causal), ", window ", window));
+      expect_right(s, rows, server.step(rows));
+    }
+  }
+}
+
+TEST(Attention, NeverReadsPadding) {
+  const AttentionShape s = shape_of(DType::kF16, 64);
+  Server server(s, 32);
+  Request left{.seed = 7, .pad_left = 20}, right{.seed = 8, .pad_right = 9},
+      all{.seed = 9, .pad_left = 12};
+  const std::vector<StepRow> rows = {{&left, 40, 40}, {&right, 40, 40}, {&all, 12, 12}};
+  expect_right(s, rows, server.step(rows));
+}
+
+TEST(Attention, TakesEveryPageSize) {
+  for (int64_t page_slots = 1; page_slots <= 256; page_slots *= 2) {
+    AttentionShape s = shape_of(DType::kBF16, 64);
+    s.page_slots = page_slots;
+    Server server(s, 300);
+    Request a{.seed = 10}, b{.seed = 11};
+    for (const auto& rows : {std::vector<StepRow>{{&a, 31, 2}, {&b, 1, 1}},
+                             {{&a, 2, 2}, {&b, 1, 1}},
+                             {{&b, 70, 1}, {&a, 1, 1}}}) {
+      SCOPED_TRACE(sentence("page_slots ", page_slots));
+      expect_right(s, rows, server.step(rows));
+    }
+  }
+}
+
+TEST(Attention, TakesEveryHeadGroup) {
+  for (int64_t kv_heads : {1, 2, 3, 6}) {
+    AttentionShape s = shape_of(DType::kF32, 64);
+    s.query_heads = 6;
+    s.kv_heads = kv_heads;
+    Server server(s, 32);
+    Request a{.seed = 12}, b{.seed = 13};
+    for (const auto& rows : {std::vector<StepRow>{{&a, 10, 10}, {&b, 33, 1}},
+                             {{&a, 1, 1}, {&b, 1, 1}}}) {
+      SCOPED_TRACE(sentence("kv_heads ", kv_heads));
+      expect_right(s, rows, server.step(rows));
+    }
+  }
+}
+
+TEST(Attention, AcceptsEmptyBatches) {
+  const AttentionShape s = shape_of(DType::kF16, 64);
+  Server server(s, 4);
+  Request a{.seed = 14}, b{.seed = 15};
+  EXPECT_TRUE(server.step({{&a, 0, 0}}).lse.empty());
+  const std::vector<StepRow> rows = {{&a, 0, 0}, {&b, 0, 2}, {&a, 0, 0}};  // queries, no slots
+  expect_right(s, rows, server.step(rows));
+}
+
+TEST(Attention, GivesARequestTheSameBitsInEveryCompany) {
+  const AttentionShape s = shape_of(DType::kF16, 64);
+  Server server(s, 64);
+  Request alone{.seed = 16}, joined{.seed = 16}, other{.seed = 17}, third{.seed = 18};
+  for (int32_t append : {45, 1, 3}) {
+    const StepResult want = server.step({{&alone, append, append}});
+    const StepResult got = server.step({{&other, 20, 20}, {&joined, append, append}, {&third, 1, 1}});
+    const size_t skip = 20 * s.query_heads;
+    EXPECT_TRUE(std::equal(want.lse.begin(), want.lse.end(), got.lse.begin() + skip));
+    EXPECT_TRUE(std::equal(want.output_bytes.begin(), want.output_bytes.end(),
+                           got.output_bytes.begin() + skip * s.head_dim * dtype_bytes(s.dtype)));
+  }
+}
+
+TEST(Attention, ReferenceGivesTheSameBitsForEveryChunking) {
+  const AttentionShape s = shape_of(DType::kBF16, 128);
+  Server server(s, 64);
+  Request whole{.seed = 19}, chunked{.seed = 19};
+  const StepResult want = server.step({{&whole, 50, 50}}, "reference");
+  StepResult got;
+  for (int32_t chunk : {7, 1, 30, 1, 11}) {
+    const StepResult part = server.step({{&chunked, chunk, chunk}}, "reference");
+    got.lse.insert(got.lse.end(), part.lse.begin(), part.lse.end());
+    got.output.insert(got.output.end(), part.output.begin(), part.output.end());
+  }
+  EXPECT_EQ(want.lse, got.lse);
+  EXPECT_EQ(want.output, got.output);
+}
+
+TEST(Attention, RunsTheVariantThatIsAskedFor) {
+  const AttentionShape s = shape_of(DType::kF16, 64);
+  Server server(s, 32);
+  Request a{.seed = 20}, b{.seed = 21};
+  EXPECT_EQ(server.step({{&a, 9, 9}, {&b, 70, 1}}).variant, "mixed");
+  EXPECT_EQ(server.step({{&a, 1, 1}, {&b, 1, 1}}).variant, "decode");
+  const std::vector<StepRow> rows = {{&a, 1, 1}, {&b, 1, 1}};
+  const StepResult reference = server.step(rows, "reference");
+  EXPECT_EQ(reference.variant, "reference");
+  expect_right(s, rows, reference);
+}
+
+}  // namespace
+}  // namespace kvattn

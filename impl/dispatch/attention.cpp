@@ -1,0 +1,163 @@
+#include "kvattn/attention.h"
+
+#include <bit>
+#include <cmath>
+
+#include "impl/dispatch/validate.h"
+#include "impl/dispatch/variants.h"
+#include "impl/kernels/launch.h"
+
+namespace kvattn {
+namespace {
+
+bool accepts(const Variant& variant, const BatchDescription& batch) {
+  for (int32_t length : batch.query_lengths) {
+    if (length < variant.query_length_min || length > variant.query_length_max) return false;
+  }
+  return true;
+}
+
+StatusOr<uint32_t> choose_variant(const BatchDescription& batch) {
+  for (uint32_t i = 0; i < variants().size(); ++i) {
+    const Variant& variant = variants()[i];
+    if (!batch.variant.empty() && batch.variant != variant.name) continue;
+    if (accepts(variant, batch)) return i;
+    if (!batch.variant.empty()) {
+      return unsupported("variant \"", variant.name, "\" accepts ", variant.accepts,
+                         "; the batch has more");
+    }
+  }
+  return unsupported("variant \"", batch.variant, "\" does not exist");
+}
+
+/// Bit i is set when the variant's i-th launch has a request to work on.
+uint32_t needed_launches(const Variant& variant, const BatchDescription& batch) {
+  uint32_t needed = 0;
+  for (size_t i = 0; i < variant.launches.size(); ++i) {
+    const LaunchRule& rule = variant.launches[i];
+    if (rule.kernel == nullptr) continue;
+    for (int32_t length : batch.query_lengths) {
+      if (length >= rule.query_length_min && length <= rule.query_length_max) needed |= 1u << i;
+    }
+  }
+  return needed;
+}
+
+PagedParams paged_params(const CacheView& cache, const AttentionShape& shape) {
+  return {.key = cache.key.data,
+          .value = cache.value.data,
+          .block_table = static_cast<const int32_t*>(cache.block_table.data),
+          .key_page_stride = cache.key.strides[0],
+          .key_slot_stride = cache.key.strides[1],
+          .key_head_stride = cache.key.strides[2],
+          .value_page_stride = cache.value.strides[0],
+          .value_slot_stride = cache.value.strides[1],
+          .value_head_stride = cache.value.strides[2],
+          .block_table_stride = cache.block_table.strides[0],
+          .page_shift = std::countr_zero(static_cast<uint64_t>(shape.page_slots))};
+}
+
+const int32_t* indices(const TensorView& t) { return static_cast<const int32_t*>(t.data); }
+
+AttendParams attend_params(const AttendCall& call, const AttentionShape& shape) {
+  return {.cache = paged_params(call.cache, shape),
+          .query = call.query.data,
+          .output = call.output.data,
+          .lse = static_cast<float*>(call.lse.data),
+          .query_offsets = indices(call.query_offsets),
+          .kv_lengths = indices(call.kv_lengths),
+          .key_begin = indices(call.key_begin),
+          .key_end = indices(call.key_end),
+          .query_token_stride = call.query.strides[0],
+          .query_head_stride = call.query.strides[1],
+          .output_token_stride = call.output.strides[0],
+          .output_head_stride = call.output.strides[1],
+          .lse_token_stride = call.lse.strides[0],
+          .lse_head_stride = call.lse.strides[1],
+          .window_left = shape.window_left,
+          .window_right = shape.window_right,
+          .tokens = static_cast<int32_t>(call.query.shape[0]),
+          .requests = static_cast<int32_t>(call.query_offsets.shape[0] - 1),
+          .kv_heads = static_cast<int32_t>(shape.kv_heads),
+          .group = static_cast<int32_t>(shape.query_heads / shape.kv_heads),
+          .head_dim = static_cast<int32_t>(shape.head_dim),
+          .query_length_min = 0,
+          .query_length_max = 0,
+          .causal = static_cast<int32_t>(shape.causal),
+          .scale_log2 = static_cast<float>(static_cast<double>(shape.scale) * M_LOG2E)};
+}
+
+const AttendLaunchers& launchers(DType dtype) {
+  switch (dtype) {
+    case DType::kF16: return kAttendF16;
+    case DType::kBF16: return kAttendBF16;
+    default: return kAttendF32;
+  }
+}
+
+Status from_cuda(const char* what, cudaError_t error) {
+  if (error == cudaSuccess) return {};
+  return failed(what, ": CUDA error ", static_cast<int>(error), " (", cudaGetErrorString(error),
+                ")");
+}
+
+}  // namespace
+
+StatusOr<Plan> make_plan(const AttentionShape& shape, const BatchDescription& batch) {
+  if (Status s = check_batch(shape, batch); !s.ok()) return s;
+  StatusOr<uint32_t> index = choose_variant(batch);
+  if (!index.ok()) return index.status();
+  const Variant& variant = variants()[*index];
+  Plan plan{.variant = *index,
+            .tile_slots = variant.tile_slots,
+            .ascending = variant.ascending,
+            .splits = variant.splits,
+            .launches = needed_launches(variant, batch),
+            .requests = static_cast<int64_t>(batch.query_lengths.size())};
+  for (int32_t length : batch.query_lengths) plan.tokens += length;
+  return plan;
+}
+
+std::string_view variant_name(const Plan& plan) {
+  return plan.variant < variants().size() ? variants()[plan.variant].name : "";
+}
+
+Status append(const AppendCall& call, const AttentionShape& shape) {
+  KVATTN_RETURN_IF_ERROR(check_append(call, shape));
+  if (call.key.shape[0] == 0) return {};
+  const AppendParams params{.cache = paged_params(call.cache, shape),
+                            .key = call.key.data,
+                            .value = call.value.data,
+                            .token_offsets = indices(call.token_offsets),
+                            .first_slots = indices(call.first_slots),
+                            .key_token_stride = call.key.strides[0],
+                            .key_head_stride = call.key.strides[1],
+                            .value_token_stride = call.value.strides[0],
+                            .value_head_stride = call.value.strides[1],
+                            .tokens = static_cast<int32_t>(call.key.shape[0]),
+                            .requests = static_cast<int32_t>(call.first_slots.shape[0]),
+                            .kv_heads = static_cast<int32_t>(shape.kv_heads),
+                            .head_dim = static_cast<int32_t>(shape.head_dim)};
+  return from_cuda("append", launch_append(params, shape.dtype, call.stream));
+}
+
+Status attend(const AttendCall& call, const Plan& plan, const AttentionShape& shape) {
+  if (plan.variant >= variants().size()) {
+    return refused("plan: expected a variant below ", variants().size(), ", got ", plan.variant);
+  }
+  KVATTN_RETURN_IF_ERROR(check_attend(call, plan, shape));
+  if (plan.tokens == 0) return {};
+  AttendParams params = attend_params(call, shape);
+  const Variant& variant = variants()[plan.variant];
+  for (size_t i = 0; i < variant.launches.size(); ++i) {
+    const LaunchRule& rule = variant.launches[i];
+    if (rule.kernel == nullptr || (plan.launches >> i & 1) == 0) continue;
+    params.query_length_min = rule.query_length_min;
+    params.query_length_max = rule.query_length_max;
+    const auto launch = launchers(shape.dtype).*rule.kernel;
+    KVATTN_RETURN_IF_ERROR(from_cuda(variant.name, launch(params, call.stream)));
+  }
+  return {};
+}
+
+}  // namespace kvattn

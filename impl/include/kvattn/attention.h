@@ -1,0 +1,110 @@
+// Purpose: attention over a paged KV cache, for batches that mix prefill, chunks and decode.
+//
+// Contract:
+//  - O[t,h] = softmax_j(scale * <q[t,h], k[j,g]>) v[j,g] over the visible slots j of the request of
+//    token t, g = h / (query_heads / kv_heads); LSE[t,h] = ln sum_j exp(scale * <q,k>). Scores,
+//    exponentials and sums are fp32. A row that sees nothing gives O = 0 and LSE = -inf.
+//  - Slot s of request b lies in page block_table[b][s / page_slots], at offset s % page_slots.
+//    Only slots in [key_begin, key_end) are ever read, and block table entries of those slots only.
+//  - Live K and V must be finite: a non-finite value may reach every query of its request.
+//  - Arguments are checked before anything is launched; what device memory holds (lengths, block
+//    tables) is trusted. Calls enqueue on `stream` and return.
+//  - Results are the same bits in every run, for every page placement, and whether a request is
+//    alone or in any batch. With the variant "reference" also for every division of a prompt into
+//    chunks.
+//
+// Example (error handling left out):
+//   AttentionShape shape{.query_heads = 8, .kv_heads = 2, .head_dim = 64, .page_slots = 16,
+//                        .dtype = DType::kF16, .scale = 0.125f};
+//   append({.cache = cache, .key = k, .value = v, .token_offsets = o, .first_slots = f}, shape);
+//   Plan plan = *make_plan(shape, {.query_lengths = {1, 5}, .kv_lengths = {77, 5}});
+//   attend({.cache = cache, .query = q, .query_offsets = o, ...}, plan, shape);
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "kvattn/status.h"
+#include "kvattn/tensor.h"
+
+namespace kvattn {
+
+enum class Causal : uint8_t {
+  kNone,
+  kTopLeft,      // query i sees slot j when j <= i
+  kBottomRight,  // query i of q, with n slots, sees slot j when j <= n - q + i
+};
+
+/// What all calls of one model have in common.
+struct AttentionShape {
+  int64_t query_heads = 0, kv_heads = 0;  // query_heads is a multiple of kv_heads
+  int64_t head_dim = 0;                   // of K and of V: 64 or 128
+  int64_t page_slots = 0;                 // a power of two, 1..256
+  DType dtype = DType::kF16;              // of Q, K, V and O: fp16, bf16 or fp32
+  float scale = 0;                        // finite; factor of q.k
+  Causal causal = Causal::kBottomRight;
+  /// Slots further than this from the query's own slot (its causal limit; bottom right when causal
+  /// is none) are hidden; inclusive; -1: unlimited.
+  int64_t window_left = -1, window_right = -1;
+};
+
+/// One layer of a paged cache.
+struct CacheView {
+  TensorView key, value;   // [pages, page_slots, kv_heads, head_dim]; rows 16-byte aligned
+  TensorView block_table;  // int32 [requests, pages_max]
+};
+
+struct AppendCall {
+  CacheView cache;
+  TensorView key, value;     // [tokens, kv_heads, head_dim]
+  TensorView token_offsets;  // int32 [requests + 1]: tokens of request b are [o[b], o[b+1])
+  TensorView first_slots;    // int32 [requests]: slot of its first new token
+  cudaStream_t stream = nullptr;
+};
+
+struct AttendCall {
+  CacheView cache;
+  TensorView query;               // [tokens, query_heads, head_dim]
+  TensorView query_offsets;       // int32 [requests + 1]
+  TensorView kv_lengths;          // int32 [requests]: slots, padding included
+  TensorView key_begin, key_end;  // int32 [requests]: slots that hold real tokens
+  TensorView output;              // [tokens, query_heads, head_dim]
+  TensorView lse;                 // fp32 [tokens, query_heads], natural logarithm
+  void* workspace = nullptr;      // Plan::workspace_bytes bytes, 256-byte aligned
+  cudaStream_t stream = nullptr;
+};
+
+/// A batch as the host knows it.
+struct BatchDescription {
+  std::span<const int32_t> query_lengths, kv_lengths;  // one for each request
+  std::string_view variant = {};                       // forced kernel variant; empty: ours
+};
+
+/// How a batch will run. Plain data: it may be copied as bytes.
+struct Plan {
+  uint32_t variant = 0;         // index into the dispatch table; see variant_name
+  uint32_t tile_slots = 0;      // slots for each step of the online softmax
+  uint32_t ascending = 0;       // 1: every query visits tiles in ascending order
+  uint32_t splits = 1;          // parts that a query's slots are divided into, merged at the end
+  uint32_t launches = 0;        // bit i: some request needs launch i of the variant
+  int64_t requests = 0, tokens = 0;
+  uint64_t workspace_bytes = 0;
+};
+
+/// Ok, or why such calls are refused or not offered.
+Status check_shape(const AttentionShape& shape);
+
+/// Chooses the kernel variant. No device work.
+StatusOr<Plan> make_plan(const AttentionShape& shape, const BatchDescription& batch);
+std::string_view variant_name(const Plan& plan);
+
+/// Writes K and V of new tokens to their slots.
+Status append(const AppendCall& call, const AttentionShape& shape);
+
+/// Writes O and LSE of every query.
+Status attend(const AttendCall& call, const Plan& plan, const AttentionShape& shape);
+
+}  // namespace kvattn

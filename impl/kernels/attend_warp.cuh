@@ -1,0 +1,271 @@
+// Attention with plain fp32 arithmetic.
+//
+// Version 1 ("reference", kWarps = 1): one warp for each tile of kRows packed query rows. The warp
+// takes 32 slots at a time. A group of kLanes lanes shares one slot, eight dimensions to a lane, so
+// K and V rows are read whole and Q and O stay in registers. transpose_sum leaves each lane with
+// the score of one slot of its own, and the softmax of 32 slots costs one exponential.
+//
+// Version 2 ("decode", kWarps = 4): several warps share the slots of the same rows, tile t going to
+// warp t % kWarps, and merge their states through shared memory. A decode query with a long
+// context is no longer bound by the latency of one warp.
+//
+// Both visit tiles that start at multiples of 32 in ascending order, whatever the batch, the page
+// size or the other rows of the tile: a query's bits depend on its own request only.
+#pragma once
+
+#include "impl/kernels/batch.cuh"
+#include "impl/kernels/launch.h"
+#include "impl/kernels/vector.cuh"
+#include "impl/kernels/warp.cuh"
+
+namespace kvattn {
+
+constexpr float kLn2 = 0.693147180559945309f;
+
+/// State of the online softmax of one query row. `sum` is this lane's part.
+struct RowState {
+  Visible visible;
+  float max_log2, sum;
+  Vec8 query, output;
+};
+
+/// A lane's place: lane `index` of group `group` of kLanes lanes.
+template <int kLanes>
+struct Place {
+  static constexpr int kGroups = kWarpLanes / kLanes;
+  int lane = threadIdx.x % kWarpLanes;
+  int index = lane % kLanes;
+  int group = lane / kLanes;
+  int dim = index * kVector;
+
+  /// Slot of the tile that this lane's group reads in step `step`.
+  __device__ int slot_of_step(int step) const { return step * kGroups + group; }
+};
+
+template <class T, int kLanes, int kRows>
+struct WarpAttention {
+  const AttendParams& p;
+  const RowTile& tile;
+  int32_t kv_head;
+  Place<kLanes> place;
+  RowState rows[kRows];
+  Visible seen;   // hull of what the rows see
+  Visible reads;  // what this lane reads of it: nothing when its dimensions are past the head's
+  const T *key, *value;  // this lane's dimensions of slot 0 of page 0
+
+  __device__ int64_t token_of(int row) const {
+    return tile.first_token + (tile.first_row + row) / p.group;
+  }
+  __device__ int64_t head_of(int row) const {
+    return static_cast<int64_t>(kv_head) * p.group + (tile.first_row + row) % p.group;
+  }
+
+  __device__ void begin() {
+    seen = {INT32_MAX, -1};
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      RowState& row = rows[r];
+      row.max_log2 = -INFINITY;
+      row.sum = 0;
+      row.output = row.query = {};
+      row.visible = {0, -1};
+      if (r >= tile.row_count) continue;
+      row.visible = visible_slots(p, tile, (tile.first_row + r) / p.group);
+      if (row.visible.last < 0) continue;
+      seen.first = min(seen.first, row.visible.first);
+      seen.last = max(seen.last, row.visible.last);
+      if (place.dim < p.head_dim) {
+        row.query = load8(static_cast<const T*>(p.query) + token_of(r) * p.query_token_stride +
+                          head_of(r) * p.query_head_stride + place.dim);
+      }
+    }
+    reads = place.dim < p.head_dim ? seen : Visible{0, -1};
+    key = static_cast<const T*>(p.cache.key) + kv_head * p.cache.key_head_stride + place.dim;
+    value = static_cast<const T*>(p.cache.value) + kv_head * p.cache.value_head_stride + place.dim;
+  }
+
+  /// Whether this lane has something to read in step `step` of the tile that starts at `base`.
+  __device__ bool has_slot(int32_t base, int step) const {
+    const int32_t slot = base + place.slot_of_step(step);
+    return slot >= reads.first && slot <= reads.last;
+  }
+
+  /// Lane i of a group looks up the page of the slot that the group reads in step i.
+  __device__ int32_t page_of_lane(int32_t base) const {
+    const int32_t slot = min(max(base + place.slot_of_step(place.index), seen.first), seen.last);
+    return p.cache.block_table[tile.request * p.cache.block_table_stride +
+                               (slot >> p.cache.page_shift)];
+  }
+
+  __device__ int64_t slot_in_page(int32_t base, int step) const {
+    return (base + place.slot_of_step(step)) & ((1 << p.cache.page_shift) - 1);
+  }
+
+  /// parts[r][s]: this lane's part of the dot product of row r with the slot of step s.
+  __device__ void score(int32_t base, int32_t page_lane, float (&parts)[kRows][kLanes]) const {
+#pragma unroll
+    for (int s = 0; s < kLanes; ++s) {
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) parts[r][s] = 0;
+      const int64_t page = __shfl_sync(kAllLanes, page_lane, s, kLanes);
+      if (!has_slot(base, s)) continue;
+      const Vec8 k = load8(key + page * p.cache.key_page_stride +
+                           slot_in_page(base, s) * p.cache.key_slot_stride);
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+        for (int i = 0; i < kVector; ++i) {
+          parts[r][s] = i == 0 ? __fmul_rn(rows[r].query.x[0], k.x[0])
+                               : __fmaf_rn(rows[r].query.x[i], k.x[i], parts[r][s]);
+        }
+      }
+    }
+  }
+
+  /// Takes 32 scores into the row's state; returns the weight of this lane's slot.
+  __device__ float weigh(RowState& row, float dot, int32_t slot) const {
+    const bool is_visible = slot >= row.visible.first && slot <= row.visible.last;
+    const float score_log2 = is_visible ? __fmul_rn(dot, p.scale_log2) : -INFINITY;
+    const float max_log2 = fmaxf(row.max_log2, warp_max(score_log2));
+    // As long as nothing was visible, any finite shift keeps the exponents from becoming NaN.
+    const float shift = max_log2 == -INFINITY ? 0.0f : max_log2;
+    const float rescale = exp2_approx(__fsub_rn(row.max_log2, shift));
+    const float weight = exp2_approx(__fsub_rn(score_log2, shift));
+    row.max_log2 = max_log2;
+    row.sum = __fmaf_rn(row.sum, rescale, weight);
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) row.output.x[i] = __fmul_rn(row.output.x[i], rescale);
+    return weight;
+  }
+
+  __device__ void accumulate(int32_t base, int32_t page_lane, const float (&weights)[kRows]) {
+#pragma unroll
+    for (int s = 0; s < kLanes; ++s) {
+      const int64_t page = __shfl_sync(kAllLanes, page_lane, s, kLanes);
+      float w[kRows];
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) w[r] = __shfl_sync(kAllLanes, weights[r], s, kLanes);
+      // A slot nobody sees must not be touched: 0 * NaN is NaN.
+      if (!has_slot(base, s)) continue;
+      const Vec8 v = load8(value + page * p.cache.value_page_stride +
+                           slot_in_page(base, s) * p.cache.value_slot_stride);
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+        for (int i = 0; i < kVector; ++i) {
+          rows[r].output.x[i] = __fmaf_rn(w[r], v.x[i], rows[r].output.x[i]);
+        }
+      }
+    }
+  }
+
+  __device__ void take_tile(int32_t base) {
+    const int32_t page_lane = page_of_lane(base);
+    float parts[kRows][kLanes], weights[kRows];
+    score(base, page_lane, parts);
+    const int32_t slot = base + place.slot_of_step(place.index);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      weights[r] = weigh(rows[r], transpose_sum<kLanes>(parts[r], place.lane), slot);
+    }
+    accumulate(base, page_lane, weights);
+  }
+
+  /// Adds up what the lanes hold of a row; afterwards every group holds the whole.
+  __device__ void gather(RowState& row) const {
+    row.sum = warp_sum<1>(row.sum);
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) row.output.x[i] = warp_sum<kLanes>(row.output.x[i]);
+  }
+
+  /// A row that saw nothing has sum 0, output 0 and maximum -inf.
+  __device__ void write(int r, const RowState& row) const {
+    const float inverse = row.sum == 0 ? 0.0f : 1.0f / row.sum;
+    Vec8 result;
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) result.x[i] = __fmul_rn(row.output.x[i], inverse);
+    if (place.group == 0 && place.dim < p.head_dim) {
+      store8(static_cast<T*>(p.output) + token_of(r) * p.output_token_stride +
+                 head_of(r) * p.output_head_stride + place.dim, result);
+    }
+    if (place.lane == 0) {
+      p.lse[token_of(r) * p.lse_token_stride + head_of(r) * p.lse_head_stride] =
+          row.sum == 0 ? -INFINITY
+                       : __fmaf_rn(row.max_log2, kLn2, __fmul_rn(log2_approx(row.sum), kLn2));
+    }
+  }
+};
+
+/// What a warp leaves in shared memory for the merge of one row.
+template <int kLanes, int kWarps>
+struct alignas(16) PartialRow {
+  float output[kWarps][kLanes * kVector];
+  float max_log2[kWarps], sum[kWarps];
+};
+
+template <int kLanes, int kWarps>
+__device__ inline void put_partial(PartialRow<kLanes, kWarps>& partial, int warp,
+                                   const Place<kLanes>& place, const RowState& row) {
+  if (place.group == 0) store8(&partial.output[warp][place.dim], row.output);
+  if (place.lane == 0) {
+    partial.max_log2[warp] = row.max_log2;
+    partial.sum[warp] = row.sum;
+  }
+}
+
+/// The row's state over the slots of all warps, added in the order of the warps.
+template <int kLanes, int kWarps>
+__device__ inline RowState merge_partials(const PartialRow<kLanes, kWarps>& partial,
+                                          const Place<kLanes>& place) {
+  RowState row = {};
+  row.max_log2 = -INFINITY;
+  for (int w = 0; w < kWarps; ++w) row.max_log2 = fmaxf(row.max_log2, partial.max_log2[w]);
+  const float shift = row.max_log2 == -INFINITY ? 0.0f : row.max_log2;
+  for (int w = 0; w < kWarps; ++w) {
+    const float rescale = exp2_approx(__fsub_rn(partial.max_log2[w], shift));
+    const Vec8 output = load8(&partial.output[w][place.dim]);
+    row.sum = __fmaf_rn(partial.sum[w], rescale, row.sum);
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) {
+      row.output.x[i] = __fmaf_rn(output.x[i], rescale, row.output.x[i]);
+    }
+  }
+  return row;
+}
+
+/// Block: kWarps warps. Grid: x row tiles (see batch.cuh), y KV heads.
+template <class T, int kLanes, int kRows, int kWarps>
+__global__ void __launch_bounds__(kWarps* kWarpLanes) attend_warp_kernel(const AttendParams p) {
+  const RowTile tile = find_row_tile(p, blockIdx.x, kRows);
+  if (tile.row_count <= 0) return;
+  const int warp = threadIdx.x / kWarpLanes;
+  WarpAttention<T, kLanes, kRows> attention{p, tile, static_cast<int32_t>(blockIdx.y)};
+  attention.begin();
+
+  constexpr int32_t kTile = kWarpTileSlots;
+  if (attention.seen.last >= 0) {
+    int32_t index = attention.seen.first / kTile;
+    index += (warp + kWarps - index % kWarps) % kWarps;
+    for (; index <= attention.seen.last / kTile; index += kWarps) {
+      attention.take_tile(index * kTile);
+    }
+  }
+
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    if (r >= tile.row_count) break;
+    attention.gather(attention.rows[r]);
+    if constexpr (kWarps == 1) {
+      attention.write(r, attention.rows[r]);
+    } else {
+      // Row by row through one small buffer, so that shared memory does not grow with kRows.
+      __shared__ PartialRow<kLanes, kWarps> partial;
+      put_partial(partial, warp, attention.place, attention.rows[r]);
+      __syncthreads();
+      if (warp == 0) attention.write(r, merge_partials(partial, attention.place));
+      __syncthreads();  // the buffer is written again for the next row
+    }
+  }
+}
+
+}  // namespace kvattn

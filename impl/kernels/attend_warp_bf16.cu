@@ -1,0 +1,8 @@
+// The kernels of attend_warp.cuh for bf16.
+#include "impl/kernels/attend_warp_launch.cuh"
+
+namespace kvattn {
+
+const AttendLaunchers kAttendBF16 = {launch_reference<__nv_bfloat16>, launch_decode<__nv_bfloat16>};
+
+}  // namespace kvattn

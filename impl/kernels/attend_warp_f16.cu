@@ -1,0 +1,8 @@
+// The kernels of attend_warp.cuh for fp16.
+#include "impl/kernels/attend_warp_launch.cuh"
+
+namespace kvattn {
+
+const AttendLaunchers kAttendF16 = {launch_reference<__half>, launch_decode<__half>};
+
+}  // namespace kvattn

@@ -1,0 +1,43 @@
+// Purpose: the one parameter struct of each kernel, shared by host and device code.
+// Contract: pointers are device pointers that validate.cpp has checked; strides count elements and
+// are 64-bit, because pages may lie further apart than 4 GiB. `group` = query heads for each KV
+// head.
+#pragma once
+
+#include <cstdint>
+
+namespace kvattn {
+
+struct PagedParams {
+  void *key, *value;
+  const int32_t* block_table;
+  int64_t key_page_stride, key_slot_stride, key_head_stride;
+  int64_t value_page_stride, value_slot_stride, value_head_stride;
+  int64_t block_table_stride;
+  int32_t page_shift;  // log2(page_slots)
+};
+
+struct AppendParams {
+  PagedParams cache;
+  const void *key, *value;
+  const int32_t *token_offsets, *first_slots;
+  int64_t key_token_stride, key_head_stride, value_token_stride, value_head_stride;
+  int32_t tokens, requests, kv_heads, head_dim;
+};
+
+struct AttendParams {
+  PagedParams cache;
+  const void* query;
+  void* output;
+  float* lse;
+  const int32_t *query_offsets, *kv_lengths, *key_begin, *key_end;
+  int64_t query_token_stride, query_head_stride, output_token_stride, output_head_stride;
+  int64_t lse_token_stride, lse_head_stride;
+  int64_t window_left, window_right;  // -1: unlimited
+  int32_t tokens, requests, kv_heads, group, head_dim;
+  int32_t query_length_min, query_length_max;  // requests outside are another launch's
+  int32_t causal;                              // kvattn::Causal
+  float scale_log2;                            // scale * log2(e)
+};
+
+}  // namespace kvattn

@@ -1,0 +1,230 @@
+// The kernel-level plugin: kvattn as kverify sees it. Translates DLPack to TensorView and Status to
+// kv_status; everything else is the library's.
+#include "harness/plugin/kverify_plugin.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kvattn/attention.h"
+
+namespace {
+
+using namespace kvattn;
+
+kv_status answer(const Status& status, kv_error* why) {
+  if (!status.ok() && why != nullptr) {
+    const size_t length = std::min(status.text().size(), sizeof why->text - 1);
+    std::memcpy(why->text, status.text().data(), length);
+    why->text[length] = '\0';
+  }
+  switch (status.code()) {
+    case StatusCode::kOk: return KV_OK;
+    case StatusCode::kRefused: return KV_REFUSED;
+    case StatusCode::kUnsupported: return KV_UNSUPPORTED;
+    case StatusCode::kFailed: return KV_FAILED;
+  }
+  return KV_FAILED;
+}
+
+StatusOr<DType> dtype_of(const char* name, DLDataType dtype) {
+  if (dtype.lanes == 1) {
+    if (dtype.code == kDLFloat && dtype.bits == 16) return DType::kF16;
+    if (dtype.code == kDLBfloat && dtype.bits == 16) return DType::kBF16;
+    if (dtype.code == kDLFloat && dtype.bits == 32) return DType::kF32;
+    if (dtype.code == kDLInt && dtype.bits == 32) return DType::kI32;
+  }
+  return unsupported(name, ": expected fp16, bf16, fp32 or int32, got type code ",
+                     int{dtype.code}, " with ", int{dtype.bits}, " bits and ", dtype.lanes,
+                     " lanes");
+}
+
+struct Named {
+  const char* name;
+  const DLTensor& tensor;
+  TensorView& view;
+};
+
+Status to_view(const Named& named) {
+  const DLTensor& t = named.tensor;
+  StatusOr<DType> dtype = dtype_of(named.name, t.dtype);
+  if (!dtype.ok()) return dtype.status();
+  if (t.device.device_type != kDLCUDA) {
+    return refused(named.name, ": expected device type ", int{kDLCUDA}, " (CUDA), got ",
+                   int{t.device.device_type});
+  }
+  if (t.ndim < 1 || t.ndim > 4 || t.shape == nullptr || t.strides == nullptr) {
+    return refused(named.name, ": expected 1 to 4 dimensions with shape and strides, got ",
+                   t.ndim);
+  }
+  named.view.data = t.data == nullptr ? nullptr : static_cast<char*>(t.data) + t.byte_offset;
+  named.view.dtype = *dtype;
+  named.view.rank = t.ndim;
+  std::copy_n(t.shape, t.ndim, named.view.shape.begin());
+  std::copy_n(t.strides, t.ndim, named.view.strides.begin());
+  return {};
+}
+
+Status to_views(std::initializer_list<Named> tensors) {
+  for (const Named& named : tensors) KVATTN_RETURN_IF_ERROR(to_view(named));
+  return {};
+}
+
+/// What the ABI can ask for and kvattn does not offer.
+Status check_offered(const kv_attention_shape& s) {
+  const std::pair<bool, const char*> missing[] = {
+      {s.head_dim_k != s.head_dim_v, "K and V of different head dimension"},
+      {s.softcap != 0, "softcap"},
+      {s.alibi != 0, "ALiBi"},
+      {s.sinks != 0, "attention sinks"},
+      {s.rope != KV_ROPE_NONE, "RoPE"},
+      {s.kv_scale != KV_SCALE_NONE, "a quantised cache"},
+      {s.mask_encoding != KV_MASK_NONE, "explicit masks"},
+      {s.tree != 0, "tree masks"},
+      {(s.padding & KV_PAD_HOLES) != 0, "padding inside a request"},
+  };
+  for (const auto& [asked, what] : missing) {
+    if (asked) return unsupported("shape: kvattn does not offer ", what);
+  }
+  return {};
+}
+
+StatusOr<AttentionShape> to_shape(const kv_attention_shape* s) {
+  if (s == nullptr || s->struct_bytes < sizeof *s) {
+    return refused("shape: expected a struct of ", sizeof *s, " bytes or more");
+  }
+  if (Status status = check_offered(*s); !status.ok()) return status;
+  StatusOr<DType> dtype = dtype_of("shape", s->kv_dtype);
+  if (!dtype.ok()) return dtype.status();
+  for (const DLDataType& other : {s->query_dtype, s->output_dtype}) {
+    StatusOr<DType> same = dtype_of("shape", other);
+    if (!same.ok()) return same.status();
+    if (*same != *dtype) {
+      return unsupported("shape: expected Q and O in the dtype of the cache, ",
+                         dtype_name(*dtype), ", got ", dtype_name(*same));
+    }
+  }
+  if (s->causal > KV_CAUSAL_BOTTOM_RIGHT) {
+    return refused("shape: expected causal 0, 1 or 2, got ", s->causal);
+  }
+  AttentionShape shape{.query_heads = s->query_heads,
+                       .kv_heads = s->kv_heads,
+                       .head_dim = s->head_dim_k,
+                       .page_slots = s->page_slots,
+                       .dtype = *dtype,
+                       .scale = s->scale,
+                       .causal = static_cast<Causal>(s->causal),
+                       .window_left = s->window_left,
+                       .window_right = s->window_right};
+  if (Status status = check_shape(shape); !status.ok()) return status;
+  return shape;
+}
+
+Status cache_views(const kv_paged_cache& cache, CacheView& view) {
+  return to_views({{"key cache", cache.key, view.key},
+                   {"value cache", cache.value, view.value},
+                   {"block table", cache.block_table, view.block_table}});
+}
+
+kv_status supports(const kv_attention_shape* shape, kv_error* why) {
+  return answer(to_shape(shape).status(), why);
+}
+
+static_assert(sizeof(Plan) <= sizeof(kv_plan::plugin_words));
+
+kv_status plan(const kv_attention_shape* shape, const kv_batch* batch, kv_plan* out,
+               kv_error* why) {
+  StatusOr<AttentionShape> s = to_shape(shape);
+  if (!s.ok()) return answer(s.status(), why);
+  if (batch == nullptr || out == nullptr || batch->struct_bytes < sizeof *batch ||
+      out->struct_bytes < sizeof *out) {
+    return answer(refused("plan: expected a kv_batch of ", sizeof *batch, " and a kv_plan of ",
+                          sizeof *out, " bytes or more"), why);
+  }
+  const BatchDescription description{
+      .query_lengths = {batch->query_lengths, batch->rows},
+      .kv_lengths = {batch->kv_lengths, batch->rows},
+      .variant = batch->variant == nullptr ? "" : batch->variant};
+  StatusOr<Plan> made = make_plan(*s, description);
+  if (!made.ok()) return answer(made.status(), why);
+  out->workspace_bytes = made->workspace_bytes;
+  out->variant[variant_name(*made).copy(out->variant, sizeof out->variant - 1)] = '\0';
+  out->profile = {.struct_bytes = sizeof out->profile,
+                  .tile_slots = made->tile_slots,
+                  .order = made->ascending ? KV_ORDER_ASCENDING : KV_ORDER_ANY,
+                  .accumulate = KV_ACCUMULATE_FMA,
+                  .probability_dtype = {kDLFloat, 32, 1},
+                  .row_sum_of_rounded = 0,
+                  .splits = made->splits};
+  std::memcpy(out->plugin_words, &*made, sizeof *made);
+  return KV_OK;
+}
+
+kv_status append_tokens(const kv_append_args* args, kv_error* why) {
+  if (args == nullptr || args->struct_bytes < sizeof *args) {
+    return answer(refused("append: expected arguments of ", sizeof *args, " bytes or more"), why);
+  }
+  StatusOr<AttentionShape> shape = to_shape(args->shape);
+  if (!shape.ok()) return answer(shape.status(), why);
+  AppendCall call;
+  call.stream = static_cast<cudaStream_t>(args->stream);
+  Status status = cache_views(args->cache, call.cache);
+  if (status.ok()) {
+    status = to_views({{"key", args->key, call.key},
+                       {"value", args->value, call.value},
+                       {"token_offsets", args->token_offsets, call.token_offsets},
+                       {"first_slots", args->first_slots, call.first_slots}});
+  }
+  return answer(status.ok() ? append(call, *shape) : status, why);
+}
+
+kv_status attend_batch(const kv_attend_args* args, kv_error* why) {
+  if (args == nullptr || args->struct_bytes < sizeof *args || args->plan == nullptr ||
+      args->plan->struct_bytes < sizeof *args->plan) {
+    return answer(refused("attend: expected arguments of ", sizeof *args, " and a plan of ",
+                          sizeof *args->plan, " bytes or more"), why);
+  }
+  StatusOr<AttentionShape> shape = to_shape(args->shape);
+  if (!shape.ok()) return answer(shape.status(), why);
+  Plan made;
+  std::memcpy(&made, args->plan->plugin_words, sizeof made);
+  AttendCall call;
+  call.workspace = args->workspace;
+  call.stream = static_cast<cudaStream_t>(args->stream);
+  Status status = cache_views(args->cache, call.cache);
+  if (status.ok()) {
+    status = to_views({{"query", args->query, call.query},
+                       {"query_offsets", args->query_offsets, call.query_offsets},
+                       {"kv_lengths", args->kv_lengths, call.kv_lengths},
+                       {"key_begin", args->key_begin, call.key_begin},
+                       {"key_end", args->key_end, call.key_end},
+                       {"output", args->output, call.output},
+                       {"lse", args->lse, call.lse}});
+  }
+  return answer(status.ok() ? attend(call, made, *shape) : status, why);
+}
+
+constexpr kv_kernel_level kKernelLevel = {.struct_bytes = sizeof(kv_kernel_level),
+                                          .supports = supports,
+                                          .plan = plan,
+                                          .append = append_tokens,
+                                          .attend = attend_batch};
+
+constexpr kv_plugin kPlugin = {
+    .struct_bytes = sizeof(kv_plugin),
+    .abi = KV_PLUGIN_ABI,
+    .name = "kvattn",
+    .version = "0.1.0",
+    .conventions = {.struct_bytes = sizeof(kv_conventions),
+                    .lse_base = KV_LSE_NATURAL,
+                    .lse_layout = KV_LSE_TOKEN_MAJOR,
+                    .empty_row_lse = KV_EMPTY_LSE_MINUS_INF,
+                    .pad_rows = KV_PAD_ROWS_COMPUTED,
+                    .promises = KV_PROMISE_DETERMINISTIC | KV_PROMISE_BATCH | KV_PROMISE_PAGE},
+    .kernel = &kKernelLevel,
+    .engine = nullptr};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const kv_plugin* kverify_plugin_v1(void) {
+  return &kPlugin;
+}
