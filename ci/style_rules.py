@@ -23,7 +23,9 @@ _LOW = ["harness/core/", "harness/case/"]
 _JUDGED = _LOW + ["harness/gen/", "harness/trace/", "harness/plugin/", "harness/run/", "reference/",
                   "harness/judge/"]
 _ABOVE = _JUDGED + ["harness/explain/", "harness/minimize/", "harness/report/"]
+# Plain C, constants and structs without code: whoever speaks of the device or of a plugin needs them.
 _DEVICE_TABLE = "harness/simt/control/kv_simt_control.h"
+_PLUGIN_HEADER = "harness/plugin/kverify_plugin.h"
 IMPORTS = {
     "harness/core/": [],
     "harness/case/": ["harness/core/"],
@@ -33,12 +35,13 @@ IMPORTS = {
     "harness/plugin/": _LOW + [_DEVICE_TABLE],
     "harness/run/": _LOW + ["harness/plugin/", _DEVICE_TABLE],
     "reference/": _LOW,
-    "harness/judge/": _LOW + ["reference/", "harness/run/observation.h"],
-    "harness/explain/": _JUDGED,
-    "harness/minimize/": _JUDGED,
-    "harness/report/": _JUDGED,
-    "harness/cli/": _ABOVE,
-    "impl/": ["harness/plugin/kverify_plugin.h", "harness/plugin/third_party/dlpack.h"],
+    "harness/judge/": _LOW + ["reference/", "harness/run/observation.h", _DEVICE_TABLE,
+                              _PLUGIN_HEADER],
+    "harness/explain/": _JUDGED + [_DEVICE_TABLE],
+    "harness/minimize/": _JUDGED + [_DEVICE_TABLE],
+    "harness/report/": _JUDGED + [_DEVICE_TABLE],
+    "harness/cli/": _ABOVE + [_DEVICE_TABLE],
+    "impl/": [_PLUGIN_HEADER, "harness/plugin/third_party/dlpack.h"],
     "properties/": ["harness/", "reference/"],
     "fuzz/": ["harness/", "reference/"],
     "ci/": ["harness/core/"],
