@@ -23,7 +23,7 @@ _LOW = ["harness/core/", "harness/case/"]
 _JUDGED = _LOW + ["harness/gen/", "harness/trace/", "harness/plugin/", "harness/run/", "reference/",
                   "harness/judge/"]
 _ABOVE = _JUDGED + ["harness/explain/", "harness/minimize/", "harness/report/"]
-# Plain C, constants and structs without code: whoever speaks of the device or of a plugin needs them.
+# Plain C, constants and structs without code, for all who speak of the device or of a plugin.
 _DEVICE_TABLE = "harness/simt/control/kv_simt_control.h"
 _PLUGIN_HEADER = "harness/plugin/kverify_plugin.h"
 IMPORTS = {
