@@ -17,10 +17,14 @@ find_path(KV_CUDA_INCLUDE cuda_runtime_api.h
           HINTS ${KV_CUDA_ROOT}/include ${KV_CUDA_ROOT}/targets/x86_64-linux/include
           NO_DEFAULT_PATH REQUIRED)
 
-# kv_cuda_objects(out_variable SOURCES a.cu [ARCHS 80 89] [OPTIONS -DX] [DEPENDS headers]):
-# objects holding PTX only (no cubin), with line information; position independent.
+# kv_cuda_objects(out_variable SOURCES a.cu [ARCHS 80 89] [OPTIONS -DX] [ROOT tree]):
+# objects holding PTX only (no cubin), with line information; position independent. Includes are
+# relative to ROOT, by default this tree.
 function(kv_cuda_objects out)
-  cmake_parse_arguments(ARG "" "" "SOURCES;ARCHS;OPTIONS" ${ARGN})
+  cmake_parse_arguments(ARG "" "ROOT" "SOURCES;ARCHS;OPTIONS" ${ARGN})
+  if(NOT ARG_ROOT)
+    set(ARG_ROOT ${CMAKE_SOURCE_DIR})
+  endif()
   if(NOT ARG_ARCHS)
     set(ARG_ARCHS 80)
   endif()
@@ -38,7 +42,7 @@ function(kv_cuda_objects out)
     add_custom_command(
       OUTPUT ${object}
       COMMAND ${KV_NVCC} -std=c++20 -O3 -lineinfo ${gencode} -Xcompiler=-fPIC,-O2
-              -I${CMAKE_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/impl/include ${ARG_OPTIONS}
+              -I${ARG_ROOT} -I${ARG_ROOT}/impl/include ${ARG_OPTIONS}
               -MD -MT ${object} -MF ${object}.d -c ${absolute} -o ${object}
       DEPENDS ${absolute} DEPFILE ${object}.d
       COMMENT "nvcc ${source}" VERBATIM)
