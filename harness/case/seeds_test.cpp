@@ -5,6 +5,7 @@
 #include <set>
 
 #include "harness/case/features.h"
+#include "harness/case/full_case.h"
 #include "harness/case/json.h"
 #include "harness/case/limits.h"
 #include "harness/case/show.h"
@@ -136,6 +137,20 @@ TEST(Show, ElidesWhatIsHuge) {
        {"... (250 pages)", "(slots 0 to 903 are not shown)", "(queries 0 to 967 are not shown)",
         "(102 more operations are not shown)"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part;
+  }
+}
+
+TEST(Show, KnowsEveryOperation) {
+  const std::string text = show_case(full_case());
+  for (const char* part :
+       {"admit request 2: prompt of 20 tokens, the first 4 as request 1, side input 7, positions "
+        "from -5",
+        "append 3 tokens to request 1", "fork request 1 into 2", "reorder 1<-2 2<-2",
+        "truncate request 1 to 9 slots", "drop slots 2 to 4 of request 1", "cancel request 1",
+        "finish request 2", "preempt request 1 by swapping", "resume request 1", "evict 4 pages",
+        "defragment", "save request 1", "restore request 1", "step 2 completes",
+        "allocation 3 from here fails", "hostile call foreign_handle for request 2"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
 }
 

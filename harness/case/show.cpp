@@ -83,16 +83,13 @@ std::string in_words(const op::Hostile& h) {
   return fmt::format("hostile call {} for request {}", name_of(h.kind), h.request.value);
 }
 
-std::string in_words(const Op& op) {
-  return std::visit(
-      [&op](const auto& o) {
-        if constexpr (requires { in_words(o); }) {
-          return in_words(o);
-        } else {  // cancel, finish, resume, save, restore
-          return fmt::format("{} request {}", op_name(op), o.request.value);
-        }
-      },
-      op);
+template <class RequestOnly>  // cancel, finish, resume, save, restore
+std::string in_words(const RequestOnly& o) {
+  return fmt::format("{} request {}", op_name(Op(o)), o.request.value);
+}
+
+std::string operation_in_words(const Op& op) {
+  return std::visit([](const auto& o) { return in_words(o); }, op);
 }
 
 // ---------------------------------------------------------------- steps
@@ -161,7 +158,7 @@ std::string show_case(const Case& c) {
   if (!timeline.ok()) out += fmt::format("not planned: {}\n", timeline.error().message);
   const size_t shown = std::min<size_t>(c.ops.size(), kShownOperationsMax);
   for (size_t i = 0; i < shown; ++i) {
-    out += fmt::format("{:>4}  {}\n", i, in_words(c.ops[i]));
+    out += fmt::format("{:>4}  {}\n", i, operation_in_words(c.ops[i]));
     if (!timeline.ok()) continue;
     const PlannedStep plan = timeline->apply(static_cast<uint32_t>(i));
     if (const auto* step = std::get_if<op::Step>(&c.ops[i])) {

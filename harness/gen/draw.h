@@ -1,0 +1,18 @@
+// Purpose: the one generator of cases. Whoever needs a case draws it here: `kverify check`, the
+// properties, the fuzzers.
+// Contract: total and lawful: whatever the source answers, Timeline::create accepts the case, and
+// it costs the CPU device about a millisecond (mostly) to ten. Relations are drawn, not sizes:
+// lengths equal to, one off, multiples of, coprime to pages and tiles; group against KV heads; page
+// count against need. Axes are switched off case by case (swarm testing), so that rare settings
+// meet each other. The same choices give the same case on every machine.
+// Example:  PhiloxSource choices(seed, index);  Case c = draw(choices);
+#pragma once
+
+#include "harness/case/case.h"
+#include "harness/gen/choice_source.h"
+
+namespace kv {
+
+Case draw(ChoiceSource& choices);
+
+}  // namespace kv

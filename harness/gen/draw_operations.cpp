@@ -1,0 +1,207 @@
+#include "harness/gen/draw_operations.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "harness/gen/lengths.h"
+
+namespace kv {
+namespace {
+
+constexpr uint32_t kRequestsMax = 5;
+constexpr uint32_t kStepsMax = 10;
+constexpr uint32_t kQueriesBeyondMax = 3;  // query rows that stand before the first slot
+
+// A live request.
+struct Live {
+  RequestId request;
+  uint32_t slots = 0;
+  uint32_t real_tokens = 0;
+  uint32_t prompt_left = 0;  // then it decodes, for as long as it lives
+  bool closed = false;       // ends with PAD: real tokens behind it would make a hole
+  uint32_t pages = 0;
+};
+
+class Operations {
+ public:
+  Operations(ChoiceSource& choices, const Swarm& swarm, Case& c)
+      : choices_(choices), swarm_(swarm), case_(c), budget_(swarm.budget) {
+    const Shape& s = c.shape;
+    cost_unit_ = uint64_t{256} * s.query_heads * (s.head_dim_k + s.head_dim_v) * s.layers;
+    // The longest cache that one tile of query rows may see for half of the budget.
+    longest_ = static_cast<uint32_t>(std::clamp<uint64_t>(budget_ / 2 / cost_unit_ * 16, 16, 2048));
+  }
+
+  void draw() {
+    admit();
+    const auto steps = choices_.between(1, kStepsMax);
+    for (uint64_t i = 0; i < steps && budget_ > 0; ++i) {
+      if (swarm_.batches && admitted_ < kRequestsMax && choices_.one_in(2)) admit();
+      if (live_.empty()) admit();
+      step();
+      if (swarm_.cancels && choices_.one_in(3)) leave();
+    }
+    if (!attended_) attend_once();
+    if (!live_.empty() && choices_.one_in(2)) leave();
+    draw_page_count();
+  }
+
+ private:
+  uint64_t page_slots() const { return case_.pool.page_slots; }
+
+  void admit() {
+    op::Admit admit{.request = RequestId(admitted_)};
+    admit.prompt_tokens = draw_length(choices_, page_slots(), longest_);
+    if (swarm_.prefixes && admitted_ > 0 && choices_.one_in(2)) {
+      admit.prefix_of = RequestId(static_cast<uint32_t>(choices_.below(admitted_)));
+      admit.prefix_tokens = draw_part(choices_, page_slots(), admit.prompt_tokens);
+      admit.side_input = choices_.one_in(4) ? 1 : 0;
+    }
+    if (swarm_.offsets) {
+      admit.position_offset = choices_.pick<int64_t>({0, 1, 1000, (int64_t{1} << 31) - 8});
+    }
+    live_.push_back(
+        {.request = admit.request, .prompt_left = static_cast<uint32_t>(admit.prompt_tokens)});
+    ++admitted_;
+    case_.ops.emplace_back(admit);
+  }
+
+  // Some of the live requests, starting anywhere: batch slots are no identity.
+  void step() {
+    op::Step step;
+    const uint64_t count =
+        swarm_.batches ? choices_.between(1, live_.size()) : std::min<uint64_t>(1, live_.size());
+    const uint64_t start = choices_.below(live_.size());
+    for (uint64_t i = 0; i < count; ++i) {
+      step.rows.push_back(row(live_[(start + i) % live_.size()]));
+    }
+    case_.ops.emplace_back(std::move(step));
+    note_pages();
+  }
+
+  op::StepRow row(Live& live) {
+    op::StepRow row{.request = live.request};
+    const bool may_append = !live.closed && live.slots < longest_;
+    // An empty request may attend, too: over no keys at all.
+    const bool skip = swarm_.attend_only && choices_.one_in(live.slots > 0 ? 4 : 16);
+    if (may_append && !skip) append(live, row);
+    if (swarm_.append_only && row.append > 0 && choices_.one_in(5)) return row;
+    row.queries = queries(live, row);
+    spend(live, row.queries);
+    return row;
+  }
+
+  void append(Live& live, op::StepRow& row) {
+    const uint32_t most = std::min(std::max(live.prompt_left, 1u), longest_ - live.slots);
+    row.append =
+        swarm_.chunks ? static_cast<uint32_t>(draw_part(choices_, page_slots(), most)) : most;
+    if (swarm_.padding) pad(live, row);
+    live.prompt_left -= std::min(live.prompt_left, row.append);
+    live.real_tokens += row.append;
+    live.slots += row.pad_left + row.append + row.pad_right;
+    live.closed = row.pad_right > 0;
+  }
+
+  // To the left only before the first real token; to the right for good.
+  void pad(const Live& live, op::StepRow& row) {
+    const auto some = [&] {
+      return static_cast<uint32_t>(choices_.pick<uint64_t>({1, 2, page_slots(), page_slots() + 1}));
+    };
+    if (live.real_tokens == 0 && choices_.one_in(2)) row.pad_left = some();
+    if (choices_.one_in(4)) row.pad_right = some();
+    if (row.pad_left > 0 && choices_.one_in(8)) row.append = 0;  // nothing but PAD
+  }
+
+  uint32_t queries(const Live& live, const op::StepRow& row) {
+    const uint64_t appended = uint64_t{row.pad_left} + row.append + row.pad_right;
+    uint64_t wanted = std::max<uint64_t>(appended, 1);
+    if (swarm_.odd_queries) {
+      wanted = choices_.pick({wanted, uint64_t{1}, wanted - 1, wanted + 1, uint64_t{live.slots},
+                              choices_.between(1, 8)});
+    }
+    // More rows than slots are lawful: the first ones see nothing.
+    const bool beyond = swarm_.empty_rows && choices_.one_in(3);
+    const uint64_t most =
+        beyond ? live.slots + choices_.between(1, kQueriesBeyondMax) : uint64_t{live.slots};
+    if (beyond && choices_.one_in(2)) wanted = most;
+    return static_cast<uint32_t>(std::min({wanted, most, affordable(live)}));
+  }
+
+  // Query rows that the budget still pays for, at least one tile.
+  uint64_t affordable(const Live& live) const {
+    const uint64_t tile_cost = cost_unit_ * (live.slots / 16 + 1);
+    return 16 * std::max<uint64_t>(1, budget_ / tile_cost);
+  }
+
+  void spend(const Live& live, uint32_t queries) {
+    if (queries == 0) return;
+    attended_ = true;
+    const uint64_t cost = cost_unit_ * (live.slots / 16 + 1) * ((queries + 15) / 16);
+    budget_ -= std::min(budget_, cost);
+  }
+
+  void leave() {
+    const uint64_t index = choices_.below(live_.size());
+    const RequestId request = live_[index].request;
+    if (choices_.one_in(2)) {
+      case_.ops.emplace_back(op::Cancel{request});
+    } else {
+      case_.ops.emplace_back(op::Finish{request});
+    }
+    pages_held_ -= live_[index].pages;
+    live_.erase(live_.begin() + static_cast<ptrdiff_t>(index));
+  }
+
+  // A case without an output would say nothing.
+  void attend_once() {
+    if (live_.empty()) admit();
+    Live& live = live_.front();
+    op::StepRow row{.request = live.request, .queries = 1};
+    if (live.slots == 0) {
+      row.append = 1;
+      live.slots = live.real_tokens = 1;
+    }
+    case_.ops.emplace_back(op::Step{.rows = {row}});
+    note_pages();
+  }
+
+  void note_pages() {
+    pages_held_ = 0;
+    for (Live& live : live_) {
+      live.pages = static_cast<uint32_t>((live.slots + page_slots() - 1) / page_slots());
+      pages_held_ += live.pages;
+    }
+    pages_peak_ = std::max(pages_peak_, pages_held_);
+  }
+
+  // The need exactly: every page is recycled as soon as possible; or with room to spare.
+  void draw_page_count() {
+    const uint32_t need = std::max<uint32_t>(pages_peak_, 1);
+    const uint32_t slack = swarm_.slack ? choices_.pick<uint32_t>({0, 1, need, 3}) : 0;
+    case_.pool.page_count = need + slack;
+    // Each page takes 4 GiB of addresses, for K and V of each layer.
+    constexpr uint32_t kFarPagesMax = 128;
+    if (case_.pool.order == PageOrder::kFarApart && case_.pool.page_count > kFarPagesMax) {
+      case_.pool.order = PageOrder::kShuffled;
+    }
+  }
+
+  ChoiceSource& choices_;
+  const Swarm& swarm_;
+  Case& case_;
+  uint64_t budget_ = 0;
+  uint64_t cost_unit_ = 0;  // of 16 query rows over 16 slots
+  uint32_t longest_ = 0;
+  uint32_t admitted_ = 0;
+  std::vector<Live> live_;
+  uint32_t pages_held_ = 0, pages_peak_ = 0;
+  bool attended_ = false;
+};
+
+}  // namespace
+
+void draw_operations(ChoiceSource& choices, const Swarm& swarm, Case& c) {
+  Operations(choices, swarm, c).draw();
+}
+
+}  // namespace kv

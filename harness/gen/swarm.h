@@ -1,0 +1,40 @@
+// Purpose: which axes a case may use at all, and how much it may cost.
+// Contract: each axis is off in half of the cases (Groce et al., Swarm testing, ISSTA 2012): a
+// fault that one axis hides shows when it is off.
+#pragma once
+
+#include <cstdint>
+
+#include "harness/gen/choice_source.h"
+
+namespace kv {
+
+struct Swarm {
+  bool types, wide_heads, sharing, layers, scales;     // shape
+  bool pages, orders, layouts, poisons, slack;         // pool
+  bool padding, batches, chunks, cancels, empty_rows;  // histories
+  bool odd_queries, attend_only, append_only, prefixes, offsets;
+  bool designs;
+
+  /// Query rows (in tiles of 16) * slots (in tiles of 16) * query heads * (K + V dimension).
+  uint64_t budget = 0;
+};
+
+inline Swarm draw_swarm(ChoiceSource& choices) {
+  Swarm s{};
+  for (bool* axis :
+       {&s.types,    &s.wide_heads, &s.sharing,    &s.layers,      &s.scales,      &s.pages,
+        &s.orders,   &s.layouts,    &s.poisons,    &s.slack,       &s.padding,     &s.batches,
+        &s.chunks,   &s.cancels,    &s.empty_rows, &s.odd_queries, &s.attend_only, &s.append_only,
+        &s.prefixes, &s.offsets,    &s.designs}) {
+    *axis = choices.one_in(2);
+  }
+  // Mostly small: many short cases find more than few long ones.
+  constexpr uint64_t kSmall = 1'500'000;
+  s.budget =
+      choices.pick({kSmall, kSmall, kSmall, kSmall, kSmall, kSmall, kSmall, kSmall, kSmall, kSmall,
+                    kSmall, kSmall, 4 * kSmall, 4 * kSmall, 4 * kSmall, 12 * kSmall});
+  return s;
+}
+
+}  // namespace kv
