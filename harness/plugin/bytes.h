@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "harness/plugin/text.h"
@@ -23,16 +24,15 @@ class ByteWriter {
  public:
   template <class Number>
   requires std::is_arithmetic_v<Number> || std::is_enum_v<Number>
-  void number(std::type_identity_t<Number> value) {
-    raw(&value, sizeof value);
-  }
+  void number(std::type_identity_t<Number> value) { raw(&value, sizeof value); }
   void blob(std::span<const std::byte> bytes) {
     number<uint64_t>(bytes.size());
     raw(bytes.data(), bytes.size());
   }
   void text(std::string_view text) { blob(std::as_bytes(std::span(text))); }
 
-  const std::vector<std::byte>& bytes() const { return bytes_; }
+  const std::vector<std::byte>& bytes() const& { return bytes_; }
+  std::vector<std::byte> take() && { return std::move(bytes_); }
 
  private:
   void raw(const void* data, size_t size) {
@@ -51,18 +51,22 @@ class ByteReader {
   bool complete() const { return ok_ && rest_.empty(); }
 
   template <class Number>
-  requires std::is_arithmetic_v<Number>
-  Number number() {
-    Number value = 0;
-    const auto bytes = take(sizeof value);
-    if (ok_) std::memcpy(&value, bytes.data(), sizeof value);
-    return value;
+  requires std::is_arithmetic_v<Number> Number number() {
+    if constexpr (std::is_same_v<Number, bool>) {
+      return number<uint8_t>() != 0;  // any other byte would be no bool
+    } else {
+      Number value = 0;
+      const auto bytes = take(sizeof value);
+      if (ok_) std::memcpy(&value, bytes.data(), sizeof value);
+      return value;
+    }
   }
   /// An enumerator from 0 to `last`; anything else is a failure.
   template <class Enum>
   Enum enumerator(Enum last) {
-    const auto value = number<std::underlying_type_t<Enum>>();
-    if (value > static_cast<std::underlying_type_t<Enum>>(last)) ok_ = false;
+    using Index = std::make_unsigned_t<std::underlying_type_t<Enum>>;
+    const auto value = number<Index>();
+    if (value > static_cast<Index>(last)) ok_ = false;
     return ok_ ? static_cast<Enum>(value) : Enum{};
   }
   std::span<const std::byte> blob() { return take(number<uint64_t>()); }

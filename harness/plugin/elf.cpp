@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 
@@ -55,6 +56,8 @@ class Inspector {
   explicit Inspector(const std::string& path) : path_(path), file_(path) {}
 
   Result<ElfFacts> inspect() {
+    if (std::filesystem::is_directory(path_))
+      return bad_input("cannot read '" + path_ + "': it is a folder, expected a shared object");
     if (!file_.is_open()) return bad_input("cannot read '" + path_ + "': " + std::strerror(errno));
     KV_RETURN_IF_ERROR(read_header());
     KV_RETURN_IF_ERROR(read_segments());
@@ -74,15 +77,16 @@ class Inspector {
 
   Result<void> read_header() {
     const auto header = file_.read<Elf64_Ehdr>(0, 1);
-    if (!header) return wrong("expected a shared object, got " + std::to_string(file_.bytes()) +
-                              " bytes, too few for an ELF header");
+    if (!header)
+      return wrong("expected a shared object, got " + std::to_string(file_.bytes()) +
+                   " bytes, too few for an ELF header");
     header_ = header->front();
     if (std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0)
       return wrong("expected a shared object, got a file that is not ELF");
     const bool ours = header_.e_ident[EI_CLASS] == ELFCLASS64 && header_.e_machine == EM_X86_64 &&
                       header_.e_ident[EI_DATA] == ELFDATA2LSB;
-    if (!ours) return wrong("expected ELF64 for x86-64, got machine " +
-                            std::to_string(header_.e_machine));
+    if (!ours)
+      return wrong("expected ELF64 for x86-64, got machine " + std::to_string(header_.e_machine));
     if (header_.e_type != ET_DYN)
       return wrong("expected a shared object (ET_DYN), got ELF type " +
                    std::to_string(header_.e_type) + "; link it with -shared");

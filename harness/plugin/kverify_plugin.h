@@ -16,6 +16,8 @@
  *    sentence into kv_error.text. A bad argument is KV_REFUSED, before any launch.
  *  - Calls enqueue on `stream` and need not synchronise.
  *  - kverify calls one plugin from one thread, in a process of its own.
+ *  - A kernel-level plugin keeps no device memory of its own beyond a call (module variables are
+ *    fine): between two cases kverify frees everything on the device.
  *
  * Levels (DESIGN: two levels): a plugin offers either or both.
  *  - Kernel level: kverify owns all memory (pool, block tables, workspace) and makes it hostile.

@@ -64,7 +64,8 @@ Result<std::string> name_of(const char* text, const char* what) {
                      std::to_string(kNameBytesMax) + " characters and an end");
   const std::string name = printable({text, bytes});
   if (name != std::string_view(text, bytes))
-    return bad_input(std::string("the plugin's ") + what + " is not printable ASCII: '" + name + "'");
+    return bad_input(std::string("the plugin's ") + what + " is not printable ASCII: '" + name +
+                     "'");
   return name;
 }
 
@@ -85,8 +86,7 @@ Result<void> check_conventions(const kv_conventions& c) {
   KV_RETURN_IF_ERROR(check_size("kv_conventions", c.struct_bytes, sizeof(kv_conventions)));
   KV_RETURN_IF_ERROR(check_convention("lse_base", c.lse_base, KV_LSE_BASE_2));
   KV_RETURN_IF_ERROR(check_convention("lse_layout", c.lse_layout, KV_LSE_HEAD_MAJOR));
-  KV_RETURN_IF_ERROR(
-      check_convention("empty_row_lse", c.empty_row_lse, KV_EMPTY_LSE_UNSPECIFIED));
+  KV_RETURN_IF_ERROR(check_convention("empty_row_lse", c.empty_row_lse, KV_EMPTY_LSE_UNSPECIFIED));
   KV_RETURN_IF_ERROR(check_convention("pad_rows", c.pad_rows, KV_PAD_ROWS_UNSPECIFIED));
   return check_convention("promises", c.promises, 2 * KV_PROMISE_CHUNK - 1);
 }
@@ -130,8 +130,7 @@ Result<LoadedPlugin> load_plugin(const std::string& path, const CudaRuntime& run
   // A name without a slash would be searched for in the system's folders.
   const std::string absolute = std::filesystem::absolute(path);
   void* handle = dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr)
-    return bad_input("the plugin cannot be loaded: " + printable(dlerror()));
+  if (handle == nullptr) return bad_input("the plugin cannot be loaded: " + printable(dlerror()));
   KV_RETURN_IF_ERROR(check_loaded_objects(runtime));
   const auto entry = reinterpret_cast<const kv_plugin* (*)()>(dlsym(handle, kEntry));
   if (entry == nullptr)

@@ -60,7 +60,8 @@ Result<void> find_control(CudaRuntime& r) {
 
 Result<void> require_gpu(const CudaRuntime& r) {
   if (dlsym(r.handle, "kv_simt_control") != nullptr)
-    return environment_error("'" + r.path + "' is kverify's CPU device, not the real CUDA runtime: "
+    return environment_error("'" + r.path +
+                             "' is kverify's CPU device, not the real CUDA runtime: "
                              "take its folder out of LD_LIBRARY_PATH, or set KVERIFY_CUDART.");
   int count = 0;
   const int code = r.device_count(&count);

@@ -25,8 +25,8 @@ enum class CopyKind : int { kHostToDevice = 1, kDeviceToHost = 2, kDeviceToDevic
 
 struct CudaRuntime {
   DeviceKind device = DeviceKind::kCpu;
-  std::string path;          // file that was loaded
-  void* handle = nullptr;    // of dlopen
+  std::string path;                             // file that was loaded
+  void* handle = nullptr;                       // of dlopen
   const kv_simt_control_v1* control = nullptr;  // CPU device only
 
   int (*malloc_device)(void** pointer, size_t bytes) = nullptr;

@@ -27,8 +27,8 @@ class Descriptor {
 
 struct Child {
   pid_t pid = -1;
-  Descriptor socket, output;    // the parent's ends
-  StatusPage* status = nullptr; // mapped; the owner unmaps it
+  Descriptor socket, output;     // the parent's ends
+  StatusPage* status = nullptr;  // mapped; the owner unmaps it
 };
 
 Result<Child> spawn_child(const WorkerSpec& spec);

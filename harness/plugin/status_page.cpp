@@ -6,9 +6,16 @@
 namespace kv {
 
 const char* phase_name(uint32_t phase) {
-  constexpr std::array kNames = {"start-up", "loading the plugin", "waiting for a case",
-                                 "preparing a case", "supports", "plan", "append", "attend",
-                                 "device synchronisation", "reading results back"};
+  constexpr std::array kNames = {"start-up",
+                                 "loading the plugin",
+                                 "waiting for a case",
+                                 "preparing a case",
+                                 "supports",
+                                 "plan",
+                                 "append",
+                                 "attend",
+                                 "device synchronisation",
+                                 "reading results back"};
   static_assert(kNames.size() == static_cast<size_t>(Phase::kReadingBack) + 1);
   return phase < kNames.size() ? kNames[phase] : "an unknown place";
 }

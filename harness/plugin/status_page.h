@@ -9,7 +9,15 @@
 namespace kv {
 
 enum class Phase : uint32_t {
-  kStarting, kLoading, kIdle, kPreparing, kSupports, kPlan, kAppend, kAttend, kSynchronising,
+  kStarting,
+  kLoading,
+  kIdle,
+  kPreparing,
+  kSupports,
+  kPlan,
+  kAppend,
+  kAttend,
+  kSynchronising,
   kReadingBack,
 };
 

@@ -25,10 +25,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kTick{10};               // how often limits are looked at
-constexpr milliseconds kDeathMax{2000};         // from closing the socket to being dead
-constexpr uint64_t kQueuedBytesMax = 256 << 20; // then the worker must wait for its reader
-constexpr size_t kOutputBytesMax = 8 << 10;     // of captured output, the last ones
+constexpr milliseconds kTick{10};                // how often limits are looked at
+constexpr milliseconds kDeathMax{2000};          // from closing the socket to being dead
+constexpr uint64_t kQueuedBytesMax = 256 << 20;  // then the worker must wait for its reader
+constexpr size_t kOutputBytesMax = 8 << 10;      // of captured output, the last ones
 constexpr size_t kReadBytes = 256 << 10;
 
 std::string signal_name(int signal) {
@@ -45,12 +45,12 @@ struct WorkerProcess::State {
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Frame> frames;            // guarded by mutex, as all below
+  std::deque<Frame> frames;  // guarded by mutex, as all below
   uint64_t frames_bytes = 0;
   std::optional<Ending> ending;
   milliseconds silence_max{0};
   bool stop_wanted = false;
-  uint64_t outstanding = 1;            // kEnd (or first kHello) frames that are still to come
+  uint64_t outstanding = 1;  // kEnd (or first kHello) frames that are still to come
 
   // Of the monitor thread alone.
   FrameAssembler assembler;
@@ -206,7 +206,7 @@ Ending WorkerProcess::State::make_ending(int wait_status) const {
   end.output = printable(output, kOutputBytesMax);
   const bool signalled = WIFSIGNALED(wait_status);
   end.code = signalled ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-  end.cause = killed_for ? *killed_for
+  end.cause = killed_for  ? *killed_for
               : signalled ? Ending::Cause::kSignalled
                           : Ending::Cause::kExited;
   const std::string where = std::string(" in ") + phase_name(end.phase);
@@ -214,13 +214,21 @@ Ending WorkerProcess::State::make_ending(int wait_status) const {
     case Ending::Cause::kExited:
       end.message = "exited with status " + std::to_string(end.code) + where;
       break;
-    case Ending::Cause::kSignalled: end.message = "killed by " + signal_name(end.code) + where; break;
-    case Ending::Cause::kHung: end.message = "made no progress within the time limit" + where; break;
-    case Ending::Cause::kMemory: end.message = "exceeded the memory limit" + where; break;
+    case Ending::Cause::kSignalled:
+      end.message = "was killed by " + signal_name(end.code) + where;
+      break;
+    case Ending::Cause::kHung:
+      end.message = "made no progress within the time limit" + where;
+      break;
+    case Ending::Cause::kMemory:
+      end.message = "exceeded the memory limit" + where;
+      break;
     case Ending::Cause::kMalformed:
       end.message = "damaged its channel to kverify" + where;
       break;
-    case Ending::Cause::kStopped: end.message = "stopped by kverify"; break;
+    case Ending::Cause::kStopped:
+      end.message = "was stopped by kverify";
+      break;
   }
   return end;
 }

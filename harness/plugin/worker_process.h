@@ -43,11 +43,11 @@ uint64_t default_worker_memory();
 struct Ending {
   enum class Cause : uint8_t { kExited, kSignalled, kHung, kMemory, kMalformed, kStopped };
   Cause cause = Cause::kExited;
-  int code = 0;             // exit status or signal number
-  uint32_t phase = 0;       // a Phase, as the status page last said; untrusted
+  int code = 0;        // exit status or signal number
+  uint32_t phase = 0;  // a Phase, as the status page last said; untrusted
   uint32_t op_index = 0, layer = 0;
-  std::string message;      // "killed by SIGSEGV in attend"
-  std::string output;       // the end of what it wrote to standard output and error, printable
+  std::string message;  // "was killed by SIGSEGV in attend"
+  std::string output;   // the end of what it wrote to standard output and error, printable
 };
 
 using WorkerEvent = std::variant<Frame, Ending>;

@@ -46,7 +46,7 @@ TEST(WorkerProcess, ReportsTheSignalAndThePhase) {
   EXPECT_EQ(ending.cause, Ending::Cause::kSignalled);
   EXPECT_EQ(ending.code, SIGSEGV);
   EXPECT_EQ(ending.op_index, 5u);
-  EXPECT_EQ(ending.message, "killed by SIGSEGV in attend");
+  EXPECT_EQ(ending.message, "was killed by SIGSEGV in attend");
 }
 
 TEST(WorkerProcess, ReportsAnExit) {
@@ -100,8 +100,7 @@ TEST(WorkerProcess, KeepsTheEndOfTheOutputPrintable) {
 }
 
 TEST(WorkerProcess, SaysWhatCannotBeStarted) {
-  const auto worker = WorkerProcess::start(
-      {.executable = "/nonexistent/kverify", .arguments = {}});
+  const auto worker = WorkerProcess::start({.executable = "/nonexistent/kverify", .arguments = {}});
   ASSERT_FALSE(worker.ok());
   EXPECT_EQ(worker.error().kind, ErrorKind::kEnvironment);
   EXPECT_NE(worker.error().message.find("/nonexistent/kverify"), std::string::npos);

@@ -73,6 +73,16 @@ struct Trespass {
   uint8_t want = 0, got = 0;  // the first changed byte
 };
 
+/// A repeated attend call (exec.repeat) that gave other bits than the first. On the CPU device
+/// repeat r runs with schedule seed exec.schedule_seed + r.
+struct RepeatDifference {
+  uint32_t layer = 0, repeat = 0;
+  bool lse = false;      // false: the output
+  uint64_t element = 0;  // first one that differs, in LayerResult's order
+  uint64_t elements_changed = 0;
+  uint32_t want_bits = 0, got_bits = 0;
+};
+
 enum class OpStatus : uint8_t { kOk, kRefused, kUnsupported, kFailed, kNotRun };
 
 struct OpObservation {
@@ -81,21 +91,30 @@ struct OpObservation {
   std::string message;
   std::string variant;
   DeclaredProfile profile;
-  std::vector<LayerResult> layers;     // of a Step
-  std::vector<PageImage> pages;        // changed by this operation
+  std::vector<LayerResult> layers;  // of a Step
+  std::vector<PageImage> pages;     // changed by this operation
   std::vector<Trespass> trespasses;
-  std::vector<DeviceFinding> findings; // new since the previous operation
+  std::vector<RepeatDifference> repeat_differences;
+  std::vector<DeviceFinding> findings;  // new since the previous operation
 };
 
 /// How the worker ended.
-enum class RunOutcome : uint8_t { kCompleted, kUnsupported, kCrashed, kHung, kMemory, kEnvironment };
+enum class RunOutcome : uint8_t {
+  kCompleted,
+  kUnsupported,
+  kCrashed,
+  kHung,
+  kMemory,
+  kEnvironment
+};
 
 struct RunEnd {
   RunOutcome outcome = RunOutcome::kCompleted;
-  std::string message;           // signal name, limit, reason
-  uint32_t op_index = 0;         // operation that was running
+  std::string message;    // signal name, limit, reason
+  uint32_t op_index = 0;  // operation that was running
   uint64_t warp_instructions = 0;
   std::vector<DeviceFinding> findings;  // raised at the end (leaks) or while crashing
+  std::string output;  // the last of what the code under test printed; never compared
 };
 
 struct Observation {

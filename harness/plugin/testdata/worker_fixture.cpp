@@ -28,18 +28,32 @@ void behave(const std::string& how, kv::StatusPage& status) {
   using namespace std::chrono_literals;
   if (how == "segfault") raise(SIGSEGV);
   if (how == "exit") std::exit(7);
-  if (how == "hang") for (;;) pause();
+  if (how == "hang")
+    for (;;) pause();
   if (how == "memory") allocate_for_ever();
-  if (how == "close") { close(kv::kWorkerSocket); for (;;) pause(); }
-  if (how == "garbage") { (void)!write(kv::kWorkerSocket, "garbage garbage garbage", 23); pause(); }
+  if (how == "close") {
+    close(kv::kWorkerSocket);
+    for (;;) pause();
+  }
+  if (how == "garbage") {
+    (void)!write(kv::kWorkerSocket, "garbage garbage garbage", 23);
+    pause();
+  }
   if (how == "huge") {
     const uint64_t header[2] = {0x300000000ull | 0x3146564b, ~0ull};
     (void)!write(kv::kWorkerSocket, header, sizeof header);
     pause();
   }
   if (how == "slow")  // longer than the limit, but always getting on
-    for (int i = 0; i < 20; ++i) { status.enter(kv::Phase::kAttend); std::this_thread::sleep_for(50ms); }
-  if (how == "child") { if (fork() == 0) for (;;) pause(); std::exit(3); }
+    for (int i = 0; i < 20; ++i) {
+      status.enter(kv::Phase::kAttend);
+      std::this_thread::sleep_for(50ms);
+    }
+  if (how == "child") {
+    if (fork() == 0)
+      for (;;) pause();
+    std::exit(3);
+  }
   if (how == "chatter")
     for (int i = 0; i < 20000; ++i) std::printf("line %d \x01\xff\n", i);
   std::fflush(stdout);

@@ -1,0 +1,43 @@
+// Purpose: the cases of a campaign, one after another: the corpus first, then drawn ones.
+// Contract: drawn case number i is a pure function of (seed, i), whatever was asked for before.
+// Example: CaseSource source({.files = corpus_files("corpus"), .seed = 1, .drawn_max = 500});
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/case/case.h"
+#include "harness/core/result.h"
+
+namespace kv::cli {
+
+struct SourceOptions {
+  std::vector<std::string> files;
+  uint64_t seed = 0;
+  uint64_t drawn_max = 0;
+  std::optional<std::chrono::steady_clock::time_point> deadline;  // draws nothing after it
+};
+
+struct SourcedCase {
+  Case c;
+  std::string path;  // "" when drawn
+};
+
+class CaseSource {
+ public:
+  explicit CaseSource(SourceOptions options) : options_(std::move(options)) {}
+
+  /// The next case, or nothing when there are no more.
+  Result<std::optional<SourcedCase>> next();
+  uint64_t drawn() const { return drawn_; }
+
+ private:
+  SourceOptions options_;
+  size_t file_ = 0;
+  uint64_t drawn_ = 0;
+};
+
+}  // namespace kv::cli

@@ -1,0 +1,154 @@
+// `kverify check`: replays the corpus, then draws cases until enough ran or too much failed.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <deque>
+#include <limits>
+
+#include "harness/cli/case_source.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/corpus.h"
+#include "harness/cli/examine.h"
+#include "harness/cli/findings.h"
+#include "harness/cli/interrupt.h"
+#include "harness/cli/output.h"
+#include "harness/cli/version.h"
+#include "harness/report/summary.h"
+
+namespace kv::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kDrawnDefault = 200;
+constexpr size_t kDistinctMax = 10;  // then a campaign stops, unless told to keep going
+constexpr size_t kFindingsMax = 50;
+constexpr size_t kPendingMax = 2;  // one is judged while the other runs
+
+class Check {
+ public:
+  explicit Check(const CheckOptions& options)
+      : options_(options),
+        output_(options.json_path),
+        findings_(options.out, options.bench, output_),
+        source_(source_options(options)),
+        started_(Clock::now()) {}
+
+  Result<ExitCode> run() {
+    KV_ASSIGN_OR_RETURN(Examiner examiner, Examiner::start(options_.bench));
+    say_hello(examiner.hello());
+    const Result<void> outcome = examine_all(examiner);
+    progress_.clear();
+    const bool stopped_by_user = interrupted();
+    if (!outcome.ok() && !stopped_by_user) return outcome.error();
+    return finish(examiner.hello(), stopped_by_user);
+  }
+
+ private:
+  static SourceOptions source_options(const CheckOptions& options) {
+    SourceOptions source;
+    source.files = corpus_files(options.corpus);
+    source.seed = options.seed;
+    source.drawn_max = options.cases.value_or(options.minutes ? std::numeric_limits<uint64_t>::max()
+                                                              : kDrawnDefault);
+    if (options.minutes)
+      source.deadline =
+          Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                             std::chrono::duration<double, std::ratio<60>>(*options.minutes));
+    return source;
+  }
+
+  void say_hello(const Hello& hello) const {
+    output_.say(fmt::format("kverify {}: {} {} on device {}, seed {}\n", kVersion,
+                            hello.plugin.name, hello.plugin.version,
+                            device_name(options_.bench.device), options_.seed));
+  }
+
+  Result<void> examine_all(Examiner& examiner) {
+    std::deque<std::string> paths;  // of the pending cases
+    bool more = true;
+    while (!interrupted()) {
+      while (more && paths.size() < kPendingMax) {
+        KV_ASSIGN_OR_RETURN(auto sourced, source_.next());
+        more = sourced.has_value();
+        if (!more) break;
+        KV_RETURN_IF_ERROR(examiner.submit(std::move(sourced->c)));
+        paths.push_back(std::move(sourced->path));
+      }
+      if (paths.empty()) return {};
+      KV_ASSIGN_OR_RETURN(Examined examined, examiner.next());
+      summary_.add(examined.c, examined.verdict);
+      warp_instructions_ += examined.warp_instructions;
+      if (is_finding(examined.verdict)) {
+        progress_.clear();
+        KV_RETURN_IF_ERROR(findings_.add(std::move(examined), paths.front()));
+      }
+      paths.pop_front();
+      show_progress();
+      if (enough_failed()) return {};
+    }
+    return {};
+  }
+
+  bool enough_failed() {
+    stopped_early_ = !options_.keep_going &&
+                     (findings_.distinct() >= kDistinctMax || findings_.total() >= kFindingsMax);
+    return stopped_early_;
+  }
+
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
+
+  void show_progress() {
+    progress_.show(fmt::format("{} cases, {:.1f}/s, {} findings", summary_.cases,
+                               static_cast<double>(summary_.cases) / seconds(), findings_.total()));
+  }
+
+  Result<ExitCode> finish(const Hello& hello, bool stopped_by_user) {
+    output_.say(summary_text(summary_));
+    if (stopped_early_)
+      output_.say(
+          fmt::format("  stopped     after {} findings, {} distinct; --keep-going goes on\n",
+                      findings_.total(), findings_.distinct()));
+    if (stopped_by_user) output_.say("  stopped     interrupted\n");
+    output_.say(
+        fmt::format("machine (never compared)\n  time        {:.1f} s, {:.1f} cases/s, "
+                    "{:.1f} million warp instructions/s\n",
+                    seconds(), static_cast<double>(summary_.cases) / seconds(),
+                    static_cast<double>(warp_instructions_) / seconds() / 1e6));
+    const ExitCode code = summary_.exit_code();
+    KV_RETURN_IF_ERROR(output_.finish(json(hello, code)));
+    return stopped_by_user ? static_cast<ExitCode>(kInterruptedStatus) : code;
+  }
+
+  nlohmann::ordered_json json(const Hello& hello, ExitCode code) const {
+    nlohmann::ordered_json json;
+    json["kverify"] = kVersion;
+    json["command"] = "check";
+    json["device"] = device_name(options_.bench.device);
+    json["plugin"] = {{"name", hello.plugin.name}, {"version", hello.plugin.version}};
+    json["seed"] = options_.seed;
+    json["drawn"] = source_.drawn();
+    json["summary"] = summary_json(summary_);
+    json["warp_instructions"] = warp_instructions_;
+    json["stopped_early"] = stopped_early_;
+    json["failures"] = findings_.json();
+    json["exit_code"] = static_cast<int>(code);
+    return json;
+  }
+
+  const CheckOptions& options_;
+  Output output_;
+  Progress progress_;
+  FindingSink findings_;
+  CaseSource source_;
+  RunSummary summary_;
+  uint64_t warp_instructions_ = 0;
+  bool stopped_early_ = false;
+  Clock::time_point started_;
+};
+
+}  // namespace
+
+Result<ExitCode> check(const CheckOptions& options) { return Check(options).run(); }
+
+}  // namespace kv::cli

@@ -1,0 +1,169 @@
+// The command line of kverify. The only file that knows CLI11.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/interrupt.h"
+#include "harness/cli/version.h"
+#include "harness/run/worker_loop.h"
+
+namespace kv::cli {
+namespace {
+
+constexpr const char* kFooter = R"(
+Exit codes: 0 pass, 1 a property failed, 2 bad input or usage, 3 something is missing on this
+machine, 4 a finding did not come again, 5 too little ran to say anything, 6 time limit,
+7 everything was unsupported, 130 interrupted. Where several apply: 3, 2, 1, 4, 5, 6, 7.)";
+
+void add_bench(CLI::App& command, BenchOptions& bench, std::string& device) {
+  command.add_option("--device", device, "cpu (no GPU needed, checks every access) or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  command.add_option("--plugin", bench.plugin_path,
+                     "library to check (default: our own kvattn, beside this program)");
+  command
+      .add_option("--call-seconds", bench.call_seconds,
+                  "longest call into the plugin; large cases get more")
+      ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str();
+  command
+      .add_option("--memory-mib", bench.memory_mib,
+                  "memory of a worker process (default: 12 GiB or 70 % of the machine's)")
+      ->check(CLI::Range(uint64_t{64}, uint64_t{1} << 30));
+}
+
+void add_json(CLI::App& command, std::optional<std::string>& path) {
+  command
+      .add_option_function<std::string>(
+          "--json", [&path](const std::string& p) { path = p; },
+          "write the result as JSON, to FILE or standard output; "
+          "the same bytes on every machine")
+      ->expected(0, 1)
+      ->default_str("")
+      ->type_name("[FILE]");
+}
+
+/// Options of all commands, where CLI11 writes them.
+struct Parsed {
+  CheckOptions check;
+  ReplayOptions replay;
+  TraceOptions trace;
+  BenchOptions bench;  // of every command that runs something
+  std::optional<std::string> json_path;
+  std::string device = "cpu";
+  std::string show_path;
+  WorkerOptions worker;
+};
+
+void add_check(CLI::App& app, Parsed& p) {
+  CLI::App* command = app.add_subcommand("check", "draw cases, run and judge them");
+  command->add_option("--cases", p.check.cases, "cases to draw (default: 200)");
+  command->add_option("--minutes", p.check.minutes, "stop drawing after this time")
+      ->check(CLI::Range(0.0, 1e6));
+  command->add_option("--seed", p.check.seed, "of the drawn cases")->capture_default_str();
+  command->add_option("--corpus", p.check.corpus, "folder with seeds/ and regression/")
+      ->capture_default_str();
+  command->add_option("--out", p.check.out, "folder for the cases of findings")
+      ->capture_default_str();
+  command->add_flag("--keep-going", p.check.keep_going,
+                    "do not stop after 10 distinct or 50 findings");
+  add_bench(*command, p.bench, p.device);
+  add_json(*command, p.json_path);
+}
+
+void add_replay(CLI::App& app, Parsed& p) {
+  CLI::App* command = app.add_subcommand("replay", "run and judge one case");
+  command->add_option("case", p.replay.case_path, "case file")->required();
+  add_bench(*command, p.bench, p.device);
+  add_json(*command, p.json_path);
+  CLI::App* show = app.add_subcommand("show", "say what a case does");
+  show->add_option("case", p.show_path, "case file")->required();
+}
+
+void add_trace_options(CLI::App& command, Parsed& p) {
+  command.add_option("trace", p.trace.trace_path, "trace file (.csv or .jsonl)")->required();
+  command.add_option("--requests", p.trace.requests, "take the first N requests")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 20))
+      ->capture_default_str();
+  command.add_option("--scale", p.trace.scale, "multiply every length by this")
+      ->check(CLI::Range(1e-6, 1.0))
+      ->capture_default_str();
+}
+
+void add_trace(CLI::App& app, Parsed& p) {
+  CLI::App* trace = app.add_subcommand("trace", "serving traces as cases");
+  trace->require_subcommand(1);
+  CLI::App* import = trace->add_subcommand("import", "turn a trace into a case file");
+  add_trace_options(*import, p);
+  import->add_option("--out", p.trace.case_path, "case file to write")->required();
+  CLI::App* run = trace->add_subcommand("run", "replay a trace against a plugin and judge it");
+  add_trace_options(*run, p);
+  run->add_option("--out", p.trace.out, "folder for the case of a finding")->capture_default_str();
+  add_bench(*run, p.bench, p.device);
+  add_json(*run, p.json_path);
+}
+
+void add_others(CLI::App& app, Parsed& p) {
+  CLI::App* doctor = app.add_subcommand("doctor", "say what this machine has and what is missing");
+  add_bench(*doctor, p.bench, p.device);
+  CLI::App* worker = app.add_subcommand("worker", "internal: the process that runs foreign code");
+  worker->group("");
+  worker->add_option("--device", p.device)->required()->check(CLI::IsMember({"cpu", "cuda"}));
+  worker->add_option("--plugin", p.worker.plugin_path)->required();
+}
+
+Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
+  p.bench.device = p.device == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
+  p.check.bench = p.replay.bench = p.trace.bench = p.bench;
+  p.check.json_path = p.replay.json_path = p.trace.json_path = p.json_path;
+  if (app.got_subcommand("worker")) {
+    p.worker.device = p.bench.device;
+    return static_cast<ExitCode>(run_worker(p.worker));
+  }
+  catch_interrupts();
+  if (app.got_subcommand("check")) return check(p.check);
+  if (app.got_subcommand("replay")) return replay(p.replay);
+  if (app.got_subcommand("show")) return show(p.show_path);
+  if (app.got_subcommand("doctor")) return doctor(p.bench);
+  if (app.get_subcommand("trace")->got_subcommand("import")) return trace_import(p.trace);
+  return trace_run(p.trace);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(
+      "kverify finds wrong results in CUDA attention and KV-cache code, proves that they "
+      "are wrong, and names why. It needs no GPU.");
+  app.footer(kFooter);
+  app.set_version_flag("--version", std::string("kverify ") + kVersion);
+  app.require_subcommand(1);
+  Parsed parsed;
+  add_check(app, parsed);
+  add_replay(app, parsed);
+  add_trace(app, parsed);
+  add_others(app, parsed);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool asked = error.get_exit_code() == 0;  // --help, --version
+    app.exit(error);
+    return static_cast<int>(asked ? ExitCode::kPass : ExitCode::kBadInput);
+  }
+  const Result<ExitCode> code = dispatch(app, parsed);
+  if (code.ok()) return static_cast<int>(*code);
+  if (interrupted()) return kInterruptedStatus;
+  std::fprintf(stderr, "kverify: error: %s\n", code.error().message.c_str());
+  return static_cast<int>(exit_code_of(code.error().kind));
+}
+
+}  // namespace
+
+std::string default_plugin_path() {
+  std::error_code ignored;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  return (program.parent_path().parent_path() / "lib" / "libkvattn_plugin.so").string();
+}
+
+}  // namespace kv::cli
+
+int main(int argc, char** argv) { return kv::cli::run(argc, argv); }

@@ -1,0 +1,28 @@
+// Purpose: cases as files: those that are replayed first, and those that a finding leaves behind.
+// Contract: files are listed in ascending order of path. A stored finding is one file (and, with
+// history, a folder of the cases before it), named after its class and its content, so the same
+// finding has the same name in every run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/case/case.h"
+#include "harness/cli/examine.h"
+
+namespace kv::cli {
+
+/// `root`/seeds/*.json and `root`/regression/*.json; none where a folder is missing.
+std::vector<std::string> corpus_files(const std::string& root);
+
+/// Reads a case, and checks that its inputs are those that its digest was taken of.
+Result<Case> load_checked_case(const std::string& path);
+
+/// The cases that `c`, read from `path`, names as preceding; their paths are relative to it.
+Result<std::vector<Case>> load_preceding(const std::string& path, const Case& c);
+
+/// Writes the case of a finding into `folder`, which is made; returns its path. The stored case
+/// names its preceding ones.
+Result<std::string> store_finding(const std::string& folder, Examined& examined);
+
+}  // namespace kv::cli

@@ -1,0 +1,142 @@
+#include "harness/cli/examine.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <tuple>
+
+#include "harness/cli/interrupt.h"
+#include "harness/cli/run_folder.h"
+
+namespace kv::cli {
+namespace {
+
+RunnerOptions runner_options(const BenchOptions& bench, const std::string& folder) {
+  RunnerOptions options;
+  options.device = bench.device;
+  options.plugin_path = bench.plugin_path.empty() ? default_plugin_path() : bench.plugin_path;
+  options.folder = folder;
+  options.silence_max = std::chrono::milliseconds(static_cast<int64_t>(bench.call_seconds * 1000));
+  options.memory_bytes_max = bench.memory_mib << 20;
+  options.interrupted = &interrupted();
+  return options;
+}
+
+/// Judges the oldest pending case of the runner as its observations come.
+Result<Examined> judge_next(CaseRunner& runner, const JudgeOptions& judging, Case c,
+                            const std::function<void(const OpObservation&)>& progress) {
+  Examined examined;
+  examined.c = std::move(c);
+  Judge judge(examined.c, judging);
+  judge.begin(runner.hello().plugin);
+  for (;;) {
+    KV_ASSIGN_OR_RETURN(CaseRunner::Event event, runner.next());
+    if (const auto* observation = std::get_if<OpObservation>(&event)) {
+      judge.add(*observation);
+      if (progress) progress(*observation);
+      continue;
+    }
+    const RunEnd& end = std::get<RunEnd>(event);
+    examined.output = end.output;
+    examined.warp_instructions = end.warp_instructions;
+    examined.verdict = judge.finish(end);
+    return examined;
+  }
+}
+
+Result<void> run_unjudged(CaseRunner& runner, const Case& c) {
+  KV_RETURN_IF_ERROR(runner.submit(c));
+  for (;;) {
+    KV_ASSIGN_OR_RETURN(const CaseRunner::Event event, runner.next());
+    if (std::holds_alternative<RunEnd>(event)) return {};
+  }
+}
+
+}  // namespace
+
+bool same_failure(const Verdict& a, const Verdict& b) {
+  const auto identity = [](const Verdict& v) {
+    const Divergence d = v.divergence.value_or(Divergence{});
+    return std::tuple(v.outcome, v.stage, v.failure_class, d.op_index, d.request, d.layer, d.head,
+                      d.query_slot, d.dimension, d.got_bits);
+  };
+  return identity(a) == identity(b);
+}
+
+struct Examiner::State {
+  BenchOptions bench;
+  JudgeOptions judging;
+  RunFolder folder;
+  std::optional<CaseRunner> runner;
+  std::deque<Case> pending;
+
+  Result<void> certify(Examined& examined);
+};
+
+Examiner::Examiner() : state_(std::make_unique<State>()) {}
+Examiner::Examiner(Examiner&&) noexcept = default;
+Examiner& Examiner::operator=(Examiner&&) noexcept = default;
+Examiner::~Examiner() = default;
+
+Result<Examiner> Examiner::start(const BenchOptions& bench, const JudgeOptions& judging) {
+  Examiner examiner;
+  State& s = *examiner.state_;
+  s.bench = bench;
+  s.judging = judging;
+  KV_ASSIGN_OR_RETURN(s.folder, RunFolder::create());
+  KV_ASSIGN_OR_RETURN(s.runner, CaseRunner::start(runner_options(bench, s.folder.path())));
+  return examiner;
+}
+
+const Hello& Examiner::hello() const { return state_->runner->hello(); }
+size_t Examiner::pending() const { return state_->pending.size(); }
+
+Result<void> Examiner::submit(Case c) {
+  KV_RETURN_IF_ERROR(state_->runner->submit(c));
+  state_->pending.push_back(std::move(c));
+  return {};
+}
+
+Result<Examined> Examiner::next(const std::function<void(const OpObservation&)>& progress) {
+  State& s = *state_;
+  Case c = std::move(s.pending.front());
+  s.pending.pop_front();
+  KV_ASSIGN_OR_RETURN(Examined examined, judge_next(*s.runner, s.judging, std::move(c), progress));
+  if (examined.verdict.outcome == Outcome::kFail) KV_RETURN_IF_ERROR(s.certify(examined));
+  return examined;
+}
+
+Result<void> Examiner::State::certify(Examined& examined) {
+  const std::vector<Case> history = runner->history();
+  const auto again_after = [&](size_t count) -> Result<bool> {
+    const std::vector<Case> tail(history.end() - static_cast<ptrdiff_t>(count), history.end());
+    KV_ASSIGN_OR_RETURN(const Examined again, examine_once(bench, judging, examined.c, tail));
+    if (!same_failure(again.verdict, examined.verdict)) return false;
+    examined.preceding = tail;
+    return true;
+  };
+  KV_ASSIGN_OR_RETURN(bool again, again_after(0));
+  for (size_t count = 1; !again && !history.empty(); count *= 4) {
+    KV_ASSIGN_OR_RETURN(again, again_after(std::min(count, history.size())));
+    if (count >= history.size()) break;
+  }
+  if (again) return {};
+  examined.verdict.outcome = Outcome::kNondeterministic;
+  examined.verdict.message = "seen once, and not again in a fresh process, alone or after the " +
+                             std::to_string(history.size()) +
+                             " cases that had run before it: " + examined.verdict.message;
+  return {};
+}
+
+Result<Examined> examine_once(const BenchOptions& bench, const JudgeOptions& judging, const Case& c,
+                              const std::vector<Case>& preceding) {
+  KV_ASSIGN_OR_RETURN(const RunFolder folder, RunFolder::create());
+  RunnerOptions options = runner_options(bench, folder.path());
+  options.process_cases_max = static_cast<uint32_t>(preceding.size()) + 1;
+  KV_ASSIGN_OR_RETURN(CaseRunner runner, CaseRunner::start(options));
+  for (const Case& before : preceding) KV_RETURN_IF_ERROR(run_unjudged(runner, before));
+  KV_RETURN_IF_ERROR(runner.submit(c));
+  return judge_next(runner, judging, c, {});
+}
+
+}  // namespace kv::cli

@@ -1,0 +1,58 @@
+// Purpose: from a case to a verdict that may be published.
+// Contract: cases are examined in the order submitted; while one is judged here the next already
+// runs in the worker. A failure is repeated in a fresh process: if it comes again it is a failure;
+// if it comes again only after the cases that its process had run before, it is a failure with
+// history, and the smallest tail of them that suffices (of 1, 4, 16, ... cases) is kept; otherwise
+// the case is nondeterministic. Errors are the harness's own.
+// Example:
+//   KV_ASSIGN_OR_RETURN(auto examiner, Examiner::start(bench));
+//   examiner.submit(c); KV_ASSIGN_OR_RETURN(auto examined, examiner.next());
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/case/case.h"
+#include "harness/cli/commands.h"
+#include "harness/judge/judge.h"
+#include "harness/run/case_runner.h"
+
+namespace kv::cli {
+
+struct Examined {
+  Case c;
+  Verdict verdict;
+  std::vector<Case> preceding;  // not empty: the failure needs these to run first
+  std::string output;           // the last of what the code under test printed
+  uint64_t warp_instructions = 0;
+};
+
+class Examiner {
+ public:
+  static Result<Examiner> start(const BenchOptions& bench, const JudgeOptions& judging = {});
+  Examiner(Examiner&&) noexcept;
+  Examiner& operator=(Examiner&&) noexcept;
+  ~Examiner();
+
+  const Hello& hello() const;
+  Result<void> submit(Case c);
+  size_t pending() const;
+  /// The verdict of the oldest pending case. `progress`, if any, is called after each operation.
+  Result<Examined> next(const std::function<void(const OpObservation&)>& progress = {});
+
+ private:
+  Examiner();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Is it the same finding, down to the bits?
+bool same_failure(const Verdict& a, const Verdict& b);
+
+/// Runs `preceding` unjudged and then `c`, in one fresh process.
+Result<Examined> examine_once(const BenchOptions& bench, const JudgeOptions& judging, const Case& c,
+                              const std::vector<Case>& preceding);
+
+}  // namespace kv::cli

@@ -1,0 +1,43 @@
+// Purpose: what a command does with a finding: store it, tell it, count it.
+// Contract: the same fault is told once; how often it came is in the summary. A fault is known by
+// its class, the variant that ran and the instruction that the device named.
+// Example: FindingSink sink(options.out, options.bench, output); sink.add(examined);
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "harness/cli/examine.h"
+#include "harness/cli/output.h"
+
+namespace kv::cli {
+
+class FindingSink {
+ public:
+  /// `folder`: "" to store nothing.
+  FindingSink(std::string folder, const BenchOptions& bench, const Output& output)
+      : folder_(std::move(folder)), bench_(bench), output_(output) {}
+
+  /// `case_path`: where the case came from, "" when it was drawn. Findings only.
+  Result<void> add(Examined examined, const std::string& case_path);
+
+  size_t distinct() const { return known_.size(); }
+  size_t total() const { return total_; }
+  const nlohmann::ordered_json& json() const { return json_; }
+
+ private:
+  std::string folder_;
+  const BenchOptions& bench_;
+  const Output& output_;
+  std::set<std::string> known_;
+  size_t total_ = 0;
+  nlohmann::ordered_json json_ = nlohmann::ordered_json::array();
+};
+
+bool is_finding(const Verdict& verdict);
+
+/// "kverify replay PATH --device ... --plugin ..."; defaults are left out.
+std::string replay_command(const std::string& case_path, const BenchOptions& bench);
+
+}  // namespace kv::cli

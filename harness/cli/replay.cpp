@@ -1,0 +1,51 @@
+// `kverify replay`: one case, after those that it names as preceding, told in full.
+#include <fmt/format.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/corpus.h"
+#include "harness/cli/examine.h"
+#include "harness/cli/findings.h"
+#include "harness/cli/output.h"
+#include "harness/cli/version.h"
+#include "harness/report/summary.h"
+#include "harness/report/words.h"
+
+namespace kv::cli {
+
+Result<ExitCode> replay(const ReplayOptions& options) {
+  const Output output(options.json_path);
+  KV_ASSIGN_OR_RETURN(const Case c, load_checked_case(options.case_path));
+  KV_ASSIGN_OR_RETURN(const std::vector<Case> preceding, load_preceding(options.case_path, c));
+  KV_ASSIGN_OR_RETURN(Examined examined, examine_once(options.bench, {}, c, preceding));
+  if (is_finding(examined.verdict)) {
+    // Once more, as for every finding that is published.
+    KV_ASSIGN_OR_RETURN(const Examined again, examine_once(options.bench, {}, c, preceding));
+    if (!same_failure(again.verdict, examined.verdict))
+      examined.verdict.outcome = Outcome::kNondeterministic;
+    examined.preceding = preceding;
+  }
+  RunSummary summary;
+  summary.add(c, examined.verdict);
+  const Verdict verdict = examined.verdict;
+  FindingSink findings("", options.bench, output);
+  if (is_finding(verdict))
+    KV_RETURN_IF_ERROR(findings.add(std::move(examined), options.case_path));
+  else
+    output.say(fmt::format("{}: {}{}\n", options.case_path, outcome_name(verdict.outcome),
+                           verdict.message.empty() ? "" : ": " + verdict.message));
+  output.say(summary_text(summary));
+
+  nlohmann::ordered_json json;
+  json["kverify"] = kVersion;
+  json["command"] = "replay";
+  json["device"] = device_name(options.bench.device);
+  json["outcome"] = outcome_name(verdict.outcome);
+  json["message"] = verdict.message;
+  json["summary"] = summary_json(summary);
+  json["failures"] = findings.json();
+  json["exit_code"] = static_cast<int>(summary.exit_code());
+  KV_RETURN_IF_ERROR(output.finish(json));
+  return summary.exit_code();
+}
+
+}  // namespace kv::cli

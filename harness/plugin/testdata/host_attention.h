@@ -1,0 +1,19 @@
+// Purpose: attention and append in plain C++ on the host, over cudaMemcpy: a plugin without
+// kernels. Contract: the plugin ABI's semantics for dense f32, f16 and bf16 without modifiers other
+// than softcap, window and causal. No launches, so it runs wherever a CUDA runtime is loaded.
+#pragma once
+
+#include "harness/plugin/kverify_plugin.h"
+
+namespace kv::testdata {
+
+kv_status host_supports(const kv_attention_shape* shape, kv_error* why);
+kv_status host_plan(const kv_attention_shape* shape, const kv_batch* batch, kv_plan* out,
+                    kv_error* why);
+kv_status host_append(const kv_append_args* args, kv_error* why);
+kv_status host_attend(const kv_attend_args* args, kv_error* why);
+
+/// The runtime that kverify has loaded.
+int copy_bytes(void* to, const void* from, size_t bytes, int kind);
+
+}  // namespace kv::testdata

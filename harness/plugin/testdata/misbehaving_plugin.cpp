@@ -1,0 +1,110 @@
+// The host plugin with one fault, which the environment variable KVERIFY_TEST_FAULT names. Each is
+// expected to become one finding or one clear error, and nothing worse.
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "harness/plugin/testdata/host_attention.h"
+
+using namespace kv::testdata;
+
+namespace {
+
+constexpr int kToDevice = 1;
+const std::vector<uint8_t> kRubbish(64, 0x2a);
+
+bool fault_is(const char* name) {
+  const char* fault = std::getenv("KVERIFY_TEST_FAULT");
+  return fault != nullptr && std::strcmp(fault, name) == 0;
+}
+
+/// True in the first process that asks, false in later ones.
+bool first_process() {
+  const char* marker = std::getenv("KVERIFY_TEST_MARKER");
+  return marker != nullptr && access(marker, F_OK) != 0 && creat(marker, 0600) >= 0;
+}
+
+void die_or_stall() {
+  if (fault_is("segfault")) raise(SIGSEGV);
+  if (fault_is("exit")) std::exit(0);
+  if (fault_is("hang"))
+    for (;;) usleep(1000);
+  if (fault_is("memory"))
+    for (;;) std::memset(std::malloc(8 << 20), 1, 8 << 20);
+}
+
+void damage(const kv_attend_args& args) {
+  if (fault_is("writes_query")) copy_bytes(args.query.data, kRubbish.data(), 2, kToDevice);
+  if (fault_is("writes_table"))
+    copy_bytes(args.cache.block_table.data, kRubbish.data(), 4, kToDevice);
+  if (fault_is("wrong_value")) copy_bytes(args.output.data, kRubbish.data(), 2, kToDevice);
+  if (fault_is("wrong_lse")) copy_bytes(args.lse.data, kRubbish.data(), 4, kToDevice);
+}
+
+kv_status attend(const kv_attend_args* args, kv_error* why) {
+  static int calls = 0;
+  ++calls;
+  die_or_stall();
+  if (fault_is("refuses")) {
+    std::memset(why->text, 0xc3, sizeof why->text);  // no end, and no text either
+    return KV_REFUSED;
+  }
+  if (fault_is("status")) return static_cast<kv_status>(77);
+  if (fault_is("unwritten")) return KV_OK;
+  const kv_status status = host_attend(args, why);
+  damage(*args);
+  static const bool flaky = fault_is("flaky") && first_process();
+  const bool late = fault_is("history") && calls > 3;
+  if (flaky || late) copy_bytes(args->output.data, kRubbish.data(), 2, kToDevice);
+  if (fault_is("cuda_error")) copy_bytes(nullptr, nullptr, 16, 99);
+  return status;
+}
+
+kv_status append(const kv_append_args* args, kv_error* why) {
+  const kv_status status = host_append(args, why);
+  // The last byte of the pool: a slot that nobody has, unless every page is full.
+  const DLTensor& key = args->cache.key;
+  const int64_t last = (key.shape[0] * key.strides[0]) * (key.dtype.bits / 8) - 1;
+  if (fault_is("writes_slack"))
+    copy_bytes(static_cast<char*>(key.data) + last, kRubbish.data(), 1, kToDevice);
+  return status;
+}
+
+kv_kernel_level kernel = {sizeof kernel, host_supports, host_plan, append, attend};
+
+}  // namespace
+
+extern "C" const kv_plugin* kverify_plugin_v1(void) {
+  static kv_plugin plugin = {
+      .struct_bytes = sizeof plugin,
+      .abi = KV_PLUGIN_ABI,
+      .name = "misbehaving",
+      .version = "1",
+      .conventions = {.struct_bytes = sizeof(kv_conventions),
+                      .lse_base = KV_LSE_NATURAL,
+                      .lse_layout = KV_LSE_TOKEN_MAJOR,
+                      .empty_row_lse = KV_EMPTY_LSE_MINUS_INF,
+                      .pad_rows = KV_PAD_ROWS_COMPUTED,
+                      .promises = KV_PROMISE_DETERMINISTIC},
+      .kernel = &kernel,
+      .engine = nullptr,
+  };
+  static const std::string endless(100000, 'x');
+  if (fault_is("load_segfault")) raise(SIGSEGV);
+  if (fault_is("null")) return nullptr;
+  if (fault_is("abi")) plugin.abi = 2;
+  if (fault_is("short")) plugin.struct_bytes = 16;
+  if (fault_is("no_function")) kernel.attend = nullptr;
+  if (fault_is("no_level")) plugin.kernel = nullptr;
+  if (fault_is("no_name")) plugin.name = nullptr;
+  if (fault_is("endless_name")) plugin.name = endless.c_str();
+  if (fault_is("garbage_name")) plugin.name = "\x01\xff\x1b[2J";
+  if (fault_is("convention")) plugin.conventions.lse_base = 9;
+  return &plugin;
+}

@@ -1,0 +1,145 @@
+#include "harness/report/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/report/words.h"
+
+namespace kv {
+namespace {
+
+constexpr Outcome kOutcomes[] = {
+    Outcome::kPass,    Outcome::kFail,        Outcome::kNondeterministic,
+    Outcome::kVacuous, Outcome::kUnsupported, Outcome::kError};
+constexpr Feature kRequired[] = {
+    Feature::kEmptyRow,       Feature::kPageStraddle,  Feature::kGqa,
+    Feature::kQueriesNotKeys, Feature::kDecode,        Feature::kPrefillChunk,
+    Feature::kMixedBatch,     Feature::kRaggedQueries, Feature::kPagesOutOfOrder};
+constexpr size_t kReasonsMax = 50;  // distinct reasons kept; a hostile plugin may invent many
+
+void add_stats(VerdictStats& sum, const VerdictStats& s) {
+  sum.rows_judged += s.rows_judged;
+  sum.rows_empty += s.rows_empty;
+  sum.rows_pad += s.rows_pad;
+  sum.elements_judged += s.elements_judged;
+  sum.slots_judged += s.slots_judged;
+  sum.rows_vacuous += s.rows_vacuous;
+  sum.escalated += s.escalated;
+  sum.error_bound_ratio_max = std::max(sum.error_bound_ratio_max, s.error_bound_ratio_max);
+}
+
+void count_reason(std::map<std::string, uint64_t>& reasons, const std::string& reason) {
+  const bool known = reasons.contains(reason);
+  ++reasons[known || reasons.size() < kReasonsMax ? reason : "other"];
+}
+
+std::string counts_text(const std::map<std::string, uint64_t>& counts) {
+  std::string out;
+  for (const auto& [name, count] : counts) out += fmt::format("    {:>8}  {}\n", count, name);
+  return out;
+}
+
+std::string features_text(const RunSummary& summary) {
+  std::string line = "  met         ", out;
+  for (size_t i = 0; i < kFeatureCount; ++i) {
+    const auto feature = static_cast<Feature>(i);
+    if (!summary.features.has(feature)) continue;
+    const std::string item =
+        fmt::format("{} {}, ", feature_name(feature), summary.features[feature]);
+    if (line.size() + item.size() > 100) {
+      out += line + "\n";
+      line = std::string(14, ' ');
+    }
+    line += item;
+  }
+  while (line.ends_with(' ') || line.ends_with(',')) line.pop_back();
+  return out + line + "\n";
+}
+
+}  // namespace
+
+void RunSummary::add(const Case& c, const Verdict& verdict) {
+  ++cases;
+  ++outcomes[verdict.outcome];
+  if (verdict.outcome == Outcome::kFail || verdict.outcome == Outcome::kNondeterministic)
+    count_reason(failure_classes, verdict.failure_class);
+  if (verdict.outcome == Outcome::kUnsupported) count_reason(unsupported_reasons, verdict.message);
+  add_stats(stats, verdict.stats);
+  if (verdict.outcome != Outcome::kPass && verdict.outcome != Outcome::kFail) return;
+  if (!verdict.variant.empty()) count_reason(variants, verdict.variant);
+  const FeatureSet had = features_of(c);
+  for (size_t i = 0; i < kFeatureCount; ++i) features.count[i] += had.count[i] > 0;
+}
+
+uint64_t RunSummary::count(Outcome outcome) const {
+  const auto found = outcomes.find(outcome);
+  return found == outcomes.end() ? 0 : found->second;
+}
+
+std::vector<std::string> RunSummary::missing_features() const {
+  std::vector<std::string> missing;
+  if (judged() < kCampaignCases) return missing;
+  for (const Feature feature : kRequired)
+    if (!features.has(feature)) missing.emplace_back(feature_name(feature));
+  return missing;
+}
+
+ExitCode RunSummary::exit_code() const {
+  ExitCode code = ExitCode::kPass;
+  if (count(Outcome::kError) > 0) code = worst(code, ExitCode::kEnvironment);
+  if (count(Outcome::kFail) > 0) code = worst(code, ExitCode::kFailed);
+  if (count(Outcome::kNondeterministic) > 0) code = worst(code, ExitCode::kNondeterministic);
+  if (!missing_features().empty()) code = worst(code, ExitCode::kVacuous);
+  if (judged() > 0 || code != ExitCode::kPass) return code;
+  const bool all_unsupported = cases > 0 && count(Outcome::kUnsupported) == cases;
+  return all_unsupported ? ExitCode::kUnsupported : ExitCode::kVacuous;
+}
+
+std::string summary_text(const RunSummary& s) {
+  std::string out = fmt::format("{} cases:", s.cases);
+  for (const Outcome outcome : kOutcomes)
+    if (s.count(outcome) > 0 || outcome == Outcome::kPass || outcome == Outcome::kFail)
+      out += fmt::format(" {} {},", s.count(outcome), outcome_name(outcome));
+  out.back() = '\n';
+  out += fmt::format(
+      "  judged      {} query rows ({} empty, {} PAD, {} vacuous), {} elements, "
+      "{} cache slots\n",
+      s.stats.rows_judged, s.stats.rows_empty, s.stats.rows_pad, s.stats.rows_vacuous,
+      s.stats.elements_judged, s.stats.slots_judged);
+  if (s.stats.elements_judged > 0)
+    out +=
+        fmt::format("  largest     |error| / bound {:.4f}; {} elements needed more than double\n",
+                    s.stats.error_bound_ratio_max, s.stats.escalated);
+  if (s.judged() > 0) out += features_text(s);
+  for (const std::string& feature : s.missing_features())
+    out += fmt::format("  never met   {}: this campaign says too little\n", feature);
+  if (!s.variants.empty()) out += "  variants that ran\n" + counts_text(s.variants);
+  if (!s.failure_classes.empty()) out += "  failures\n" + counts_text(s.failure_classes);
+  if (!s.unsupported_reasons.empty()) out += "  unsupported\n" + counts_text(s.unsupported_reasons);
+  return out;
+}
+
+nlohmann::ordered_json summary_json(const RunSummary& s) {
+  nlohmann::ordered_json json;
+  json["cases"] = s.cases;
+  for (const Outcome outcome : kOutcomes) json[outcome_name(outcome)] = s.count(outcome);
+  json["judged"] = {{"rows", s.stats.rows_judged},
+                    {"rows_empty", s.stats.rows_empty},
+                    {"rows_pad", s.stats.rows_pad},
+                    {"rows_vacuous", s.stats.rows_vacuous},
+                    {"elements", s.stats.elements_judged},
+                    {"elements_escalated", s.stats.escalated},
+                    {"slots", s.stats.slots_judged},
+                    {"error_bound_ratio_max", s.stats.error_bound_ratio_max}};
+  json["features"] = nlohmann::ordered_json::object();
+  for (size_t i = 0; i < kFeatureCount; ++i)
+    json["features"][std::string(feature_name(static_cast<Feature>(i)))] = s.features.count[i];
+  json["features_missing"] = s.missing_features();
+  json["variants"] = s.variants;
+  json["failure_classes"] = s.failure_classes;
+  json["unsupported_reasons"] = s.unsupported_reasons;
+  return json;
+}
+
+}  // namespace kv

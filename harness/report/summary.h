@@ -1,0 +1,43 @@
+// Purpose: the sum of a run of many cases.
+// Contract: add() every case once, with its verdict. Counts are taken over cases in any order, so
+// the summary of the same cases is the same. exit_code() follows exit_code.h; a run in which
+// nothing was judged is vacuous, and so is a campaign of at least kCampaignCases cases that judged
+// some but never met a required feature.
+// Example: RunSummary s; s.add(c, verdict); puts(summary_text(s).c_str());
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "harness/case/case.h"
+#include "harness/case/features.h"
+#include "harness/judge/verdict.h"
+#include "harness/report/exit_code.h"
+
+namespace kv {
+
+struct RunSummary {
+  static constexpr uint64_t kCampaignCases = 200;
+
+  uint64_t cases = 0;
+  std::map<Outcome, uint64_t> outcomes;
+  std::map<std::string, uint64_t> failure_classes, variants, unsupported_reasons;
+  FeatureSet features;  // judged cases that had each feature
+  VerdictStats stats;   // sums; the maximum of error_bound_ratio_max
+
+  void add(const Case& c, const Verdict& verdict);
+  uint64_t count(Outcome outcome) const;
+  uint64_t judged() const { return count(Outcome::kPass) + count(Outcome::kFail); }
+  /// Features that every campaign must meet, and that no judged case of this one had.
+  std::vector<std::string> missing_features() const;
+  ExitCode exit_code() const;
+};
+
+/// For a person: what ran, what it had in it, what is missing.
+std::string summary_text(const RunSummary& summary);
+nlohmann::ordered_json summary_json(const RunSummary& summary);
+
+}  // namespace kv

@@ -1,0 +1,217 @@
+#include "harness/run/case_runner.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <utility>
+
+#include "harness/case/json.h"
+#include "harness/core/check.h"
+
+namespace kv {
+namespace {
+
+struct Pending {
+  uint64_t number = 0;
+  Case c;
+  bool sent = false;
+};
+
+RunOutcome outcome_of(Ending::Cause cause) {
+  switch (cause) {
+    case Ending::Cause::kHung:
+      return RunOutcome::kHung;
+    case Ending::Cause::kMemory:
+      return RunOutcome::kMemory;
+    default:
+      return RunOutcome::kCrashed;
+  }
+}
+
+/// Scalar multiply-adds of the largest step.
+uint64_t step_work_max(const Case& c) {
+  uint64_t most = 0;
+  std::map<RequestId, uint64_t> lengths;
+  for (const Op& operation : c.ops) {
+    const auto* step = std::get_if<op::Step>(&operation);
+    if (step == nullptr) continue;
+    uint64_t pairs = 0;
+    for (const op::StepRow& row : step->rows) {
+      uint64_t& length = lengths[row.request];
+      length += uint64_t{row.pad_left} + row.append + row.pad_right;
+      pairs += (uint64_t{row.queries} + 1) * (length + 1);
+    }
+    most = std::max(most, pairs * c.shape.query_heads * (c.shape.head_dim_k + c.shape.head_dim_v));
+  }
+  return most;
+}
+
+}  // namespace
+
+std::chrono::milliseconds silence_limit(const Case& c, std::chrono::milliseconds silence_max) {
+  constexpr uint64_t kWorkPerMillisecond = 2000;  // the CPU device with all checks, with margin
+  return silence_max + std::chrono::milliseconds(step_work_max(c) / kWorkPerMillisecond);
+}
+
+struct CaseRunner::State {
+  RunnerOptions options;
+  Hello hello;
+  std::unique_ptr<WorkerProcess> worker;
+  std::deque<Pending> pending;    // oldest first; the first is the one whose events come
+  std::vector<Case> history;      // ended in this process
+  std::vector<Case> old_history;  // ended in the process before
+  bool last_in_old = false;       // the last case ended in the process before
+  size_t last_count = 0;          // cases before it in its process
+  uint64_t next_number = 1;
+  uint64_t sent_to_process = 0;
+
+  ~State();
+  std::string case_path(uint64_t number) const {
+    return options.folder + "/case-" + std::to_string(number) + ".json";
+  }
+  Result<void> start_worker();
+  Result<void> send_waiting();
+  Result<Event> worker_frame(const Frame& frame);
+  Result<Event> worker_ended(const Ending& ending);
+  RunEnd end_of(const Ending& ending) const;
+  void retire_oldest();
+};
+
+CaseRunner::State::~State() {
+  std::error_code ignored;
+  for (const Pending& p : pending) std::filesystem::remove(case_path(p.number), ignored);
+}
+
+CaseRunner::CaseRunner() : state_(std::make_unique<State>()) {}
+CaseRunner::CaseRunner(CaseRunner&&) noexcept = default;
+CaseRunner& CaseRunner::operator=(CaseRunner&&) noexcept = default;
+CaseRunner::~CaseRunner() = default;
+
+const Hello& CaseRunner::hello() const { return state_->hello; }
+size_t CaseRunner::pending() const { return state_->pending.size(); }
+
+std::vector<Case> CaseRunner::history() const {
+  const std::vector<Case>& all = state_->last_in_old ? state_->old_history : state_->history;
+  return {all.begin(), all.begin() + static_cast<ptrdiff_t>(state_->last_count)};
+}
+
+Result<CaseRunner> CaseRunner::start(RunnerOptions options) {
+  CaseRunner runner;
+  runner.state_->options = std::move(options);
+  KV_RETURN_IF_ERROR(runner.state_->start_worker());
+  return runner;
+}
+
+Result<void> CaseRunner::State::start_worker() {
+  worker.reset();
+  old_history = std::exchange(history, {});
+  last_in_old = true;
+  sent_to_process = 0;
+  KV_ASSIGN_OR_RETURN(
+      worker, WorkerProcess::start({.executable = options.executable,
+                                    .arguments = {"worker", "--device", device_name(options.device),
+                                                  "--plugin", options.plugin_path},
+                                    .silence_max = options.silence_max,
+                                    .memory_bytes_max = options.memory_bytes_max}));
+  const WorkerEvent event = worker->receive();
+  if (const auto* ending = std::get_if<Ending>(&event))
+    return bad_input("loading the plugin '" + options.plugin_path + "' ended the worker process: " +
+                     ending->message + (ending->output.empty() ? "" : "\n" + ending->output));
+  const auto& frame = std::get<Frame>(event);
+  auto said = frame.type == FrameType::kHello ? decode_hello(frame.payload) : std::nullopt;
+  if (!said) return bad_input("the plugin '" + options.plugin_path + "' damaged its worker");
+  if (said->error) return *said->error;
+  hello = std::move(*said);
+  return {};
+}
+
+Result<void> CaseRunner::submit(const Case& c) {
+  State& s = *state_;
+  s.pending.push_back({.number = s.next_number++, .c = c});
+  const std::string path = s.case_path(s.pending.back().number);
+  // No sync: this file outlives a crash of any process, and no worker sees it half written.
+  if (!(std::ofstream(path, std::ios::binary) << case_to_json(c) << std::flush))
+    return environment_error("cannot write '" + path + "': " + std::strerror(errno));
+  return s.send_waiting();
+}
+
+Result<void> CaseRunner::State::send_waiting() {
+  const bool none_sent = pending.empty() || !pending.front().sent;
+  if (sent_to_process >= options.process_cases_max && none_sent) KV_RETURN_IF_ERROR(start_worker());
+  std::chrono::milliseconds silence{0};
+  for (Pending& p : pending) {
+    silence = std::max(silence, silence_limit(p.c, options.silence_max));
+    if (p.sent) continue;
+    if (sent_to_process >= options.process_cases_max) break;  // wait until the process is drained
+    worker->set_silence_max(silence);
+    p.sent = true;
+    ++sent_to_process;
+    // A worker that is gone is noticed by next().
+    worker->submit(FrameType::kRun, encode_request({p.number, case_path(p.number)}));
+  }
+  return {};
+}
+
+Result<CaseRunner::Event> CaseRunner::next() {
+  State& s = *state_;
+  KV_CHECK(!s.pending.empty(), "no case is pending");
+  for (;;) {
+    const auto event = s.worker->receive_within(std::chrono::milliseconds(100));
+    if (s.options.interrupted != nullptr && *s.options.interrupted)
+      return Error{ErrorKind::kTimeLimit, "interrupted"};
+    if (!event) continue;
+    if (const auto* ending = std::get_if<Ending>(&*event)) return s.worker_ended(*ending);
+    return s.worker_frame(std::get<Frame>(*event));
+  }
+}
+
+Result<CaseRunner::Event> CaseRunner::State::worker_frame(const Frame& frame) {
+  auto said = frame.type == FrameType::kOperation ? decode_operation(frame.payload)
+              : frame.type == FrameType::kEnd     ? decode_end(frame.payload)
+                                                  : std::nullopt;
+  if (!said || said->number != pending.front().number) {
+    worker->stop();
+    Ending ending;
+    ending.cause = Ending::Cause::kMalformed;
+    ending.message = "sent kverify a message that makes no sense";
+    return worker_ended(ending);
+  }
+  if (auto* observation = std::get_if<OpObservation>(&said->what)) return Event(*observation);
+  retire_oldest();
+  KV_RETURN_IF_ERROR(send_waiting());
+  return Event(std::get<RunEnd>(std::move(said->what)));
+}
+
+Result<CaseRunner::Event> CaseRunner::State::worker_ended(const Ending& ending) {
+  const RunEnd end = end_of(ending);
+  retire_oldest();
+  for (Pending& p : pending) p.sent = false;
+  KV_RETURN_IF_ERROR(start_worker());
+  KV_RETURN_IF_ERROR(send_waiting());
+  return Event(end);
+}
+
+RunEnd CaseRunner::State::end_of(const Ending& ending) const {
+  RunEnd end;
+  end.outcome = outcome_of(ending.cause);
+  end.message = "the worker process " + ending.message;
+  const size_t ops = pending.front().c.ops.size();
+  end.op_index = ending.op_index < ops ? ending.op_index : 0;
+  end.output = ending.output;
+  return end;
+}
+
+void CaseRunner::State::retire_oldest() {
+  std::error_code ignored;
+  std::filesystem::remove(case_path(pending.front().number), ignored);
+  last_count = history.size();
+  last_in_old = false;
+  history.push_back(std::move(pending.front().c));
+  pending.pop_front();
+}
+
+}  // namespace kv

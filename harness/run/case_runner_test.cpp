@@ -1,0 +1,222 @@
+#include "harness/run/case_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "harness/case/json.h"
+
+namespace kv {
+namespace {
+
+/// Two requests: a prefill of both, then a decode step of both.
+Case small_case(uint64_t seed = 1) {
+  Case c;
+  c.shape = {.query_heads = 4, .kv_heads = 2, .head_dim_k = 16, .head_dim_v = 16};
+  c.pool = {.page_slots = 4, .page_count = 12};
+  c.data.seed = seed;
+  const RequestId a(0), b(1);
+  c.ops = {op::Admit{.request = a, .prompt_tokens = 9}, op::Admit{.request = b, .prompt_tokens = 5},
+           op::Step{.rows = {{.request = a, .append = 9, .queries = 9},
+                             {.request = b, .append = 5, .queries = 5}}},
+           op::Step{.rows = {{.request = b, .append = 1, .queries = 1},
+                             {.request = a, .append = 1, .queries = 1}}},
+           op::Finish{a}};
+  return c;
+}
+
+class CaseRunnerTest : public testing::Test {
+ protected:
+  CaseRunnerTest() {
+    folder_ = testing::TempDir() + "/case_runner_test-" + std::to_string(getpid());
+    std::filesystem::create_directories(folder_);
+    options_.executable = KV_BUILD_DIR "/bin/run_worker_fixture";
+    options_.folder = folder_;
+    options_.silence_max = std::chrono::seconds(1);
+    options_.memory_bytes_max = uint64_t{1} << 30;
+    options_.plugin_path = KV_BUILD_DIR "/lib/testdata/libmisbehaving_plugin.so";
+    setenv("KVERIFY_SIMT", KV_BUILD_DIR "/lib/simt/libcudart.so.13", 0);
+  }
+  ~CaseRunnerTest() override {
+    std::filesystem::remove_all(folder_);
+    unsetenv("KVERIFY_TEST_FAULT");
+  }
+
+  Result<CaseRunner> start(const char* fault) {
+    setenv("KVERIFY_TEST_FAULT", fault, 1);
+    return CaseRunner::start(options_);
+  }
+
+  struct Run {
+    std::vector<OpObservation> ops;
+    RunEnd end;
+  };
+  static Run finish_one(CaseRunner& runner) {
+    Run run;
+    for (;;) {
+      auto event = runner.next();
+      if (!event.ok()) {
+        ADD_FAILURE() << event.error().message;
+        return run;
+      }
+      if (auto* end = std::get_if<RunEnd>(&*event)) {
+        run.end = *end;
+        return run;
+      }
+      run.ops.push_back(std::get<OpObservation>(*event));
+    }
+  }
+  Run run_with(const char* fault) {
+    auto runner = start(fault);
+    EXPECT_TRUE(runner.ok()) << runner.error().message;
+    EXPECT_TRUE(runner->submit(small_case()).ok());
+    return finish_one(*runner);
+  }
+
+  std::string folder_;
+  RunnerOptions options_;
+};
+
+TEST_F(CaseRunnerTest, ObservesEveryOperation) {
+  const Run run = run_with("none");
+  EXPECT_EQ(run.end.outcome, RunOutcome::kCompleted) << run.end.message;
+  ASSERT_EQ(run.ops.size(), 5u);
+  for (uint32_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(run.ops[i].op_index, i);
+    EXPECT_EQ(run.ops[i].status, OpStatus::kOk) << run.ops[i].message;
+    EXPECT_TRUE(run.ops[i].trespasses.empty());
+    EXPECT_TRUE(run.ops[i].findings.empty());
+  }
+  const OpObservation& prefill = run.ops[2];
+  EXPECT_EQ(prefill.variant, "host");
+  ASSERT_EQ(prefill.layers.size(), 1u);
+  EXPECT_EQ(prefill.layers[0].output.size(), 14u * 4 * 16 * 2);
+  EXPECT_EQ(prefill.layers[0].lse.size(), 14u * 4);
+  EXPECT_EQ(prefill.pages.size(), 2u * 5);  // K and V of three pages and of two
+  EXPECT_EQ(run.ops[3].pages.size(), 2u * 2);
+}
+
+TEST_F(CaseRunnerTest, GivesTheSameBytesTwiceAndAfterOtherCases) {
+  const Run alone = run_with("none");
+  auto runner = start("none");
+  ASSERT_TRUE(runner.ok());
+  for (const uint64_t seed : {7, 8, 1}) ASSERT_TRUE(runner->submit(small_case(seed)).ok());
+  finish_one(*runner);
+  finish_one(*runner);
+  EXPECT_EQ(runner->history().size(), 1u);
+  const Run later = finish_one(*runner);
+  EXPECT_EQ(runner->history().size(), 2u);
+  ASSERT_EQ(later.ops.size(), alone.ops.size());
+  for (size_t i = 0; i < alone.ops.size(); ++i)
+    EXPECT_EQ(encode_operation(0, later.ops[i]), encode_operation(0, alone.ops[i]));
+}
+
+TEST_F(CaseRunnerTest, ACrashIsOneFindingAndTheNextCaseRuns) {
+  auto runner = start("segfault");
+  ASSERT_TRUE(runner.ok());
+  ASSERT_TRUE(runner->submit(small_case()).ok());
+  ASSERT_TRUE(runner->submit(small_case()).ok());
+  setenv("KVERIFY_TEST_FAULT", "none", 1);  // for the process that replaces the dead one
+  const Run crashed = finish_one(*runner);
+  EXPECT_EQ(crashed.end.outcome, RunOutcome::kCrashed);
+  EXPECT_EQ(crashed.end.message, "the worker process was killed by SIGSEGV in attend");
+  EXPECT_EQ(crashed.end.op_index, 2u);
+  EXPECT_EQ(crashed.ops.size(), 2u);
+  EXPECT_EQ(finish_one(*runner).end.outcome, RunOutcome::kCompleted);
+}
+
+TEST_F(CaseRunnerTest, AnExitIsACrash) {
+  EXPECT_EQ(run_with("exit").end.message, "the worker process exited with status 0 in attend");
+}
+TEST_F(CaseRunnerTest, AHangIsKilled) {
+  EXPECT_EQ(run_with("hang").end.outcome, RunOutcome::kHung);
+}
+TEST_F(CaseRunnerTest, EndlessAllocationIsKilled) {
+  EXPECT_EQ(run_with("memory").end.outcome, RunOutcome::kMemory);
+}
+
+TEST_F(CaseRunnerTest, ReportsRefusalsAndFailures) {
+  const Run refused = run_with("refuses");
+  EXPECT_EQ(refused.ops.back().status, OpStatus::kRefused);
+  EXPECT_EQ(refused.ops.back().message.find_first_not_of("?", refused.ops.back().message.find('?')),
+            std::string::npos);
+  const Run status = run_with("status");
+  EXPECT_EQ(status.ops.back().status, OpStatus::kFailed);
+  EXPECT_EQ(status.ops.back().message, "attend returned 77, which is no kv_status");
+  EXPECT_EQ(status.ops.size(), 3u);  // what follows would have no meaning
+  const Run error = run_with("cuda_error");
+  EXPECT_EQ(error.ops.back().status, OpStatus::kFailed);
+  EXPECT_NE(error.ops.back().message.find("left a CUDA error behind"), std::string::npos);
+}
+
+TEST_F(CaseRunnerTest, SeesInputsThatWereWritten) {
+  const Run query = run_with("writes_query");
+  ASSERT_FALSE(query.ops[2].trespasses.empty());
+  EXPECT_EQ(query.ops[2].trespasses[0].tensor, "query");
+  EXPECT_EQ(query.ops[2].trespasses[0].offset_bytes, 0u);
+  const Run table = run_with("writes_table");
+  ASSERT_FALSE(table.ops[2].trespasses.empty());
+  EXPECT_EQ(table.ops[2].trespasses[0].tensor, "block_table");
+}
+
+TEST_F(CaseRunnerTest, SeesPagesThatNobodyShouldHaveWritten) {
+  const Run run = run_with("writes_slack");
+  const auto& pages = run.ops[2].pages;
+  EXPECT_TRUE(std::any_of(pages.begin(), pages.end(),
+                          [](const PageImage& image) { return image.page == PageId(11); }));
+}
+
+TEST_F(CaseRunnerTest, LeavesTheCanaryInRowsThatNobodyWrote) {
+  const Run run = run_with("unwritten");
+  for (const std::byte b : run.ops[2].layers[0].output) ASSERT_EQ(b, kOutputCanary);
+}
+
+TEST_F(CaseRunnerTest, ReplacesAProcessAfterItsShareOfCases) {
+  options_.process_cases_max = 2;
+  auto runner = start("history");  // wrong from the fourth attend call of a process on
+  ASSERT_TRUE(runner.ok());
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(runner->submit(small_case()).ok());
+  for (const size_t history : {0, 1, 0, 1, 0}) {
+    EXPECT_EQ(finish_one(*runner).end.outcome, RunOutcome::kCompleted);
+    EXPECT_EQ(runner->history().size(), history);
+  }
+}
+
+TEST_F(CaseRunnerTest, KeepsRunningCasesOnDisk) {
+  auto runner = start("hang");
+  ASSERT_TRUE(runner.ok());
+  ASSERT_TRUE(runner->submit(small_case(3)).ok());
+  const auto stored = load_case(folder_ + "/case-1.json");
+  ASSERT_TRUE(stored.ok()) << stored.error().message;
+  EXPECT_EQ(*stored, small_case(3));
+  finish_one(*runner);
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/case-1.json"));
+}
+
+TEST_F(CaseRunnerTest, WhatThePluginDoesNotOfferIsUnsupported) {
+  Case c = small_case();
+  c.exec.split_slots = 4;
+  auto runner = start("none");
+  ASSERT_TRUE(runner.ok());
+  ASSERT_TRUE(runner->submit(c).ok());
+  const Run run = finish_one(*runner);
+  EXPECT_EQ(run.end.outcome, RunOutcome::kUnsupported);
+  EXPECT_NE(run.end.message.find("no splits"), std::string::npos);
+}
+
+TEST_F(CaseRunnerTest, AnInterruptEndsTheWait) {
+  std::atomic<bool> interrupted = false;
+  options_.interrupted = &interrupted;
+  options_.silence_max = std::chrono::seconds(60);
+  auto runner = start("hang");
+  ASSERT_TRUE(runner.ok());
+  ASSERT_TRUE(runner->submit(small_case()).ok());
+  interrupted = true;
+  auto event = runner->next();
+  while (event.ok()) event = runner->next();
+  EXPECT_EQ(event.error().kind, ErrorKind::kTimeLimit);
+}
+
+}  // namespace
+}  // namespace kv

@@ -1,0 +1,42 @@
+// Purpose: one call into the plugin, and what it said.
+// Contract: the first thing that goes wrong decides the observation's status and message; run() and
+// synchronize() return true only when nothing did. A CUDA error that a call leaves behind although
+// it returned KV_OK is a failure: the launch that it belongs to never ran.
+#pragma once
+
+#include <string>
+
+#include "harness/plugin/text.h"
+#include "harness/run/kernel_run.h"
+
+namespace kv {
+
+class PluginCall {
+ public:
+  PluginCall(const Bench& bench, OpObservation& observation)
+      : bench_(bench), observation_(observation) {}
+
+  /// `function` is called with the plugin's functions and a kv_error to fill.
+  template <class Function>
+  bool run(Phase phase, Function function) {
+    bench_.status.enter(phase);
+    kv_error why = {};
+    why.struct_bytes = sizeof why;
+    const kv_status status = function(*bench_.plugin.api->kernel, &why);
+    return accept(phase, status, printable_array(why.text));
+  }
+
+  /// Waits for the stream; a device fault surfaces here.
+  bool synchronize(void* stream);
+
+  void fail(const std::string& message);
+
+ private:
+  bool accept(Phase phase, int status, const std::string& text);
+  bool record(OpStatus status, const std::string& message);
+
+  const Bench& bench_;
+  OpObservation& observation_;
+};
+
+}  // namespace kv

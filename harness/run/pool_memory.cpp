@@ -1,0 +1,131 @@
+#include "harness/run/pool_memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "harness/core/check.h"
+
+namespace kv {
+namespace {
+
+constexpr uint64_t kFarBytes = uint64_t{1} << 32;
+constexpr uint64_t kScratchBytes = 256 << 10;  // compared at a time, inside the second-level cache
+
+uint64_t rounded_up(uint64_t value, uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+Result<PoolMemory> PoolMemory::create(const Case& c, Place place, const CudaRuntime& runtime) {
+  PoolMemory pool;
+  pool.place_ = place;
+  pool.dtype_ = c.shape.kv_dtype;
+  pool.page_count_ = c.pool.page_count;
+  pool.page_slots_ = c.pool.page_slots;
+  pool.kv_heads_ = c.shape.kv_heads;
+  pool.head_dim_ = place.value ? c.shape.head_dim_v : c.shape.head_dim_k;
+  pool.strides_ = page_strides(c, pool.head_dim_);
+  pool.page_bytes_ = static_cast<uint64_t>(pool.strides_.page) * dtype_bytes(pool.dtype_);
+  const bool far = c.pool.order == PageOrder::kFarApart;
+  pool.page_stride_bytes_ = far ? kFarBytes + rounded_up(pool.page_bytes_, 256) : pool.page_bytes_;
+  pool.undefined_ = c.pool.poison == Poison::kUndefined;
+
+  const uint64_t span = pool.page_offset(pool.page_count_ - 1) + pool.page_bytes_;
+  auto memory = DeviceBuffer::allocate(runtime, span);
+  if (!memory.ok()) {
+    if (!far) return memory.error();
+    return unsupported("pages more than 4 GiB apart: " + memory.error().message);
+  }
+  pool.memory_ = std::move(memory).value();
+  const uint64_t pages_in_scratch = std::max<uint64_t>(1, kScratchBytes / pool.page_bytes_);
+  pool.scratch_.resize(std::min<uint64_t>(pages_in_scratch, pool.page_count_) * pool.page_bytes_);
+  KV_RETURN_IF_ERROR(pool.poison(c));
+  return pool;
+}
+
+Result<void> PoolMemory::poison(const Case& c) {
+  seen_.resize(page_count_ * page_bytes_);
+  const uint32_t code = pool_poison_code(c.pool.poison, dtype_);
+  const uint32_t element_bytes = dtype_bytes(dtype_);
+  for (size_t i = 0; i < seen_.size(); i += element_bytes)
+    std::memcpy(&seen_[i], &code, element_bytes);
+
+  if (contiguous()) {
+    KV_RETURN_IF_ERROR(memory_.upload(seen_));
+    memory_.set_access(0, memory_.bytes(), KV_SIMT_ACCESS_READ);
+    if (undefined_) memory_.set_undefined(0, memory_.bytes());
+    return {};
+  }
+  memory_.set_access(0, memory_.bytes(), KV_SIMT_ACCESS_NONE);
+  for (uint32_t page = 0; page < page_count_; ++page) {
+    KV_RETURN_IF_ERROR(memory_.upload(std::span(seen_).subspan(page * page_bytes_, page_bytes_),
+                                      page_offset(page)));
+    memory_.set_access(page_offset(page), page_bytes_, KV_SIMT_ACCESS_READ);
+    if (undefined_) memory_.set_undefined(page_offset(page), page_bytes_);
+  }
+  return {};
+}
+
+Tensor PoolMemory::tensor() const {
+  const auto stride = static_cast<int64_t>(page_stride_bytes_ / dtype_bytes(dtype_));
+  return Tensor(memory_.data(), dl_type(dtype_), {page_count_, page_slots_, kv_heads_, head_dim_},
+                {stride, strides_.slot, strides_.head, 1});
+}
+
+void PoolMemory::open_for_writing(std::span<const PageId> pages) const {
+  for (const PageId page : pages)
+    memory_.set_access(page_offset(page.value), page_bytes_, KV_SIMT_ACCESS_READ_WRITE);
+}
+
+void PoolMemory::close(std::span<const PageId> pages) const {
+  for (const PageId page : pages)
+    memory_.set_access(page_offset(page.value), page_bytes_, KV_SIMT_ACCESS_READ);
+}
+
+void PoolMemory::retire(std::span<const PageId> pages) const {
+  if (!undefined_) return;
+  for (const PageId page : pages) memory_.set_undefined(page_offset(page.value), page_bytes_);
+}
+
+Result<std::vector<PageImage>> PoolMemory::changed_pages(std::span<const PageId> expected) {
+  std::vector<PageImage> images;
+  const auto pages_at_once =
+      contiguous() ? static_cast<uint32_t>(scratch_.size() / page_bytes_) : 1;
+  for (uint32_t first = 0; first < page_count_; first += pages_at_once) {
+    const uint32_t count = std::min(pages_at_once, page_count_ - first);
+    const auto now = std::span(scratch_).first(count * page_bytes_);
+    KV_RETURN_IF_ERROR(memory_.download(now, page_offset(first)));
+    for (uint32_t i = 0; i < count; ++i) {
+      std::byte* seen = &seen_[(first + i) * page_bytes_];
+      const bool changed = std::memcmp(seen, &now[i * page_bytes_], page_bytes_) != 0;
+      if (changed) std::memcpy(seen, &now[i * page_bytes_], page_bytes_);
+      if (changed || std::binary_search(expected.begin(), expected.end(), PageId(first + i)))
+        images.push_back(image(first + i));
+    }
+  }
+  return images;
+}
+
+PageImage PoolMemory::image(uint32_t page) const {
+  PageImage image{.layer = place_.layer,
+                  .value = place_.value,
+                  .page = PageId(page),
+                  .bytes = std::vector<std::byte>(page_bytes_)};
+  const uint64_t element_bytes = dtype_bytes(dtype_), row_bytes = head_dim_ * element_bytes;
+  const std::byte* from = &seen_[page * page_bytes_];
+  std::byte* to = image.bytes.data();
+  for (uint32_t slot = 0; slot < page_slots_; ++slot) {
+    for (uint32_t head = 0; head < kv_heads_; ++head, to += row_bytes) {
+      const int64_t element = slot * strides_.slot + head * strides_.head;
+      std::memcpy(to, from + static_cast<uint64_t>(element) * element_bytes, row_bytes);
+    }
+  }
+  return image;
+}
+
+Result<std::optional<Trespass>> PoolMemory::damaged_red_zone() const {
+  return memory_.damaged_red_zone(name());
+}
+
+}  // namespace kv

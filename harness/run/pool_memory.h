@@ -1,0 +1,66 @@
+// Purpose: the pages of one tensor (K or V) of one layer, on the device, and a copy of what they
+// held when they were last looked at.
+// Contract: pages lie as the case's pool says: close together, or more than 4 GiB apart inside one
+// sparse allocation whose gaps no kernel may touch. Before anything is written every element is the
+// pool's poison. Kernels may write only pages opened by open_for_writing(); a GPU has no such
+// rights, there changed_pages() alone tells.
+// Example: pool.open_for_writing(pages); append(...); pool.close(pages);
+//          KV_ASSIGN_OR_RETURN(auto images, pool.changed_pages(pages));
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "harness/case/case.h"
+#include "harness/run/device_buffer.h"
+#include "harness/run/observation.h"
+#include "harness/run/shape.h"
+#include "harness/run/tensor.h"
+
+namespace kv {
+
+class PoolMemory {
+ public:
+  struct Place {
+    uint32_t layer = 0;
+    bool value = false;
+  };
+  /// Unsupported when pages must lie far apart and the device has no room for that.
+  static Result<PoolMemory> create(const Case& c, Place place, const CudaRuntime& runtime);
+
+  /// [pages, page_slots, kv_heads, head_dim]
+  Tensor tensor() const;
+
+  void open_for_writing(std::span<const PageId> pages) const;
+  void close(std::span<const PageId> pages) const;
+  /// Nothing has been written since the pages were given back: their bytes stay, but whoever
+  /// computes with them computes with undefined data (poison kUndefined on the CPU device).
+  void retire(std::span<const PageId> pages) const;
+
+  /// Dense images of the pages that changed since the last call, and of `expected` whether changed
+  /// or not; ascending.
+  Result<std::vector<PageImage>> changed_pages(std::span<const PageId> expected);
+  Result<std::optional<Trespass>> damaged_red_zone() const;
+
+ private:
+  PoolMemory() = default;
+  uint64_t page_offset(uint32_t page) const { return page * page_stride_bytes_; }
+  bool contiguous() const { return page_stride_bytes_ == page_bytes_; }
+  Result<void> poison(const Case& c);
+  PageImage image(uint32_t page) const;
+  const char* name() const { return place_.value ? "value cache" : "key cache"; }
+
+  Place place_;
+  DType dtype_ = DType::kF16;
+  uint32_t page_count_ = 0, page_slots_ = 0, kv_heads_ = 0, head_dim_ = 0;
+  PageStrides strides_;             // elements; page is the stride of close pages
+  uint64_t page_bytes_ = 0;         // that hold data
+  uint64_t page_stride_bytes_ = 0;  // from page to page
+  bool undefined_ = false;          // poison kUndefined
+  DeviceBuffer memory_;
+  std::vector<std::byte> seen_;     // [page_count][page_bytes], in the device's layout
+  std::vector<std::byte> scratch_;  // a few pages
+};
+
+}  // namespace kv

@@ -1,0 +1,149 @@
+#include "harness/run/step_memory.h"
+
+#include <cstring>
+#include <utility>
+
+namespace kv {
+namespace {
+
+template <class Number>
+std::vector<std::byte> bytes_of(const std::vector<Number>& numbers) {
+  const auto bytes = std::as_bytes(std::span(numbers));
+  return {bytes.begin(), bytes.end()};
+}
+
+/// What a workspace holds before a call: "contents are arbitrary".
+std::byte workspace_poison(Poison poison) {
+  return poison == Poison::kFiniteHuge ? std::byte{0x7b} : std::byte{0xff};
+}
+
+Result<void> add_red_zone(const DeviceBuffer& buffer, const char* name,
+                          std::vector<Trespass>& found) {
+  KV_ASSIGN_OR_RETURN(const auto damage, buffer.damaged_red_zone(name));
+  if (damage) found.push_back(*damage);
+  return {};
+}
+
+uint32_t element_bits(std::span<const std::byte> bytes, uint64_t element, uint32_t element_bytes) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, &bytes[element * element_bytes], element_bytes);
+  return bits;
+}
+
+}  // namespace
+
+Result<InputBuffer> InputBuffer::upload(const CudaRuntime& runtime, std::string name,
+                                        std::vector<std::byte> bytes) {
+  InputBuffer input;
+  input.name_ = std::move(name);
+  input.host_ = std::move(bytes);
+  KV_ASSIGN_OR_RETURN(input.buffer_, DeviceBuffer::allocate(runtime, input.host_.size()));
+  KV_RETURN_IF_ERROR(input.buffer_.upload(input.host_));
+  input.buffer_.set_access(0, input.host_.size(), KV_SIMT_ACCESS_READ);
+  return input;
+}
+
+Result<void> InputBuffer::add_trespasses(std::vector<Trespass>& found) const {
+  std::vector<std::byte> now(host_.size());
+  KV_RETURN_IF_ERROR(buffer_.download(now));
+  if (auto change = first_change(name_, host_, now)) found.push_back(std::move(*change));
+  return add_red_zone(buffer_, name_.c_str(), found);
+}
+
+Result<StepTables> StepTables::upload(const Batch& batch, const CudaRuntime& runtime) {
+  StepTables t;
+  const auto put = [&](InputBuffer& to, const char* name, const auto& numbers) -> Result<void> {
+    KV_ASSIGN_OR_RETURN(to, InputBuffer::upload(runtime, name, bytes_of(numbers)));
+    return {};
+  };
+  KV_RETURN_IF_ERROR(put(t.table, "block_table", batch.block_table));
+  KV_RETURN_IF_ERROR(put(t.append_offsets, "token_offsets", batch.append_offsets));
+  KV_RETURN_IF_ERROR(put(t.first_slots, "first_slots", batch.first_slots));
+  KV_RETURN_IF_ERROR(put(t.append_positions, "positions", batch.append_positions));
+  KV_RETURN_IF_ERROR(put(t.query_offsets, "query_offsets", batch.query_offsets));
+  KV_RETURN_IF_ERROR(put(t.kv_lengths, "kv_lengths", batch.kv_lengths));
+  KV_RETURN_IF_ERROR(put(t.key_begin, "key_begin", batch.key_begin));
+  KV_RETURN_IF_ERROR(put(t.key_end, "key_end", batch.key_end));
+  return t;
+}
+
+Result<void> StepTables::add_trespasses(std::vector<Trespass>& found) const {
+  for (const InputBuffer* input : {&table, &append_offsets, &first_slots, &append_positions,
+                                   &query_offsets, &kv_lengths, &key_begin, &key_end})
+    KV_RETURN_IF_ERROR(input->add_trespasses(found));
+  return {};
+}
+
+Result<void> LayerMemory::allocate_outputs(const CudaRuntime& runtime) {
+  const uint64_t rows = uint64_t{size_.query_tokens} * shape_->query_heads;
+  const uint64_t element_bytes = dtype_bytes(shape_->output_dtype);
+  KV_ASSIGN_OR_RETURN(output,
+                      DeviceBuffer::allocate(runtime, rows * shape_->head_dim_v * element_bytes));
+  KV_ASSIGN_OR_RETURN(lse, DeviceBuffer::allocate(runtime, rows * sizeof(float)));
+  return {};
+}
+
+Result<void> LayerMemory::spoil_outputs(const DeviceBuffer& workspace, Poison poison) const {
+  KV_RETURN_IF_ERROR(output.fill(kOutputCanary));
+  KV_RETURN_IF_ERROR(lse.fill(kOutputCanary));
+  KV_RETURN_IF_ERROR(workspace.fill(workspace_poison(poison)));
+  for (const DeviceBuffer* buffer : {&output, &lse, &workspace})
+    buffer->set_undefined(0, buffer->bytes());
+  return {};
+}
+
+Tensor LayerMemory::lse_tensor() const {
+  const int64_t tokens = size_.query_tokens, heads = shape_->query_heads;
+  if (head_major_) return Tensor(lse.data(), kDlFloat32, {heads, tokens});
+  return Tensor(lse.data(), kDlFloat32, {tokens, heads});
+}
+
+Result<LayerResult> LayerMemory::read_result() const {
+  LayerResult result;
+  result.layer = size_.layer;
+  result.output.resize(output.bytes());
+  KV_RETURN_IF_ERROR(output.download(result.output));
+  std::vector<float> stored(lse.bytes() / sizeof(float));
+  KV_RETURN_IF_ERROR(lse.download(std::as_writable_bytes(std::span(stored))));
+  if (!head_major_) {
+    result.lse = std::move(stored);
+    return result;
+  }
+  result.lse.resize(stored.size());
+  const uint64_t tokens = size_.query_tokens, heads = shape_->query_heads;
+  for (uint64_t head = 0; head < heads; ++head)
+    for (uint64_t token = 0; token < tokens; ++token)
+      result.lse[token * heads + head] = stored[head * tokens + token];
+  return result;
+}
+
+Result<void> LayerMemory::add_trespasses(std::vector<Trespass>& found) const {
+  for (const InputBuffer* input : {&key, &value, &query})
+    KV_RETURN_IF_ERROR(input->add_trespasses(found));
+  KV_RETURN_IF_ERROR(add_red_zone(output, "output", found));
+  return add_red_zone(lse, "lse", found);
+}
+
+void add_repeat_differences(const Shape& shape, const LayerResult& first, const LayerResult& again,
+                            uint32_t repeat, std::vector<RepeatDifference>& found) {
+  const auto compare = [&](bool lse, std::span<const std::byte> want,
+                           std::span<const std::byte> got, uint32_t element_bytes) {
+    if (std::memcmp(want.data(), got.data(), want.size()) == 0) return;
+    RepeatDifference difference{.layer = first.layer, .repeat = repeat, .lse = lse};
+    for (uint64_t i = 0; i < want.size() / element_bytes; ++i) {
+      const uint32_t w = element_bits(want, i, element_bytes);
+      const uint32_t g = element_bits(got, i, element_bytes);
+      if (w == g) continue;
+      if (difference.elements_changed++ > 0) continue;
+      difference.element = i;
+      difference.want_bits = w;
+      difference.got_bits = g;
+    }
+    found.push_back(difference);
+  };
+  compare(false, first.output, again.output, dtype_bytes(shape.output_dtype));
+  compare(true, std::as_bytes(std::span(first.lse)), std::as_bytes(std::span(again.lse)),
+          sizeof(float));
+}
+
+}  // namespace kv

@@ -1,0 +1,74 @@
+// Purpose: the device memory of one step (tables) and of one layer of it (inputs, outputs).
+// Contract: inputs keep a copy of what was uploaded, are read-only for kernels, and are compared
+// afterwards; outputs are the canary and undefined before each call.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/case/case.h"
+#include "harness/run/batch.h"
+#include "harness/run/device_buffer.h"
+#include "harness/run/observation.h"
+#include "harness/run/tensor.h"
+
+namespace kv {
+
+/// Device memory that a plugin may only read.
+class InputBuffer {
+ public:
+  InputBuffer() = default;
+  static Result<InputBuffer> upload(const CudaRuntime& runtime, std::string name,
+                                    std::vector<std::byte> bytes);
+  void* data() const { return buffer_.data(); }
+  /// Compares with what was uploaded, and looks at the red zones.
+  Result<void> add_trespasses(std::vector<Trespass>& found) const;
+
+ private:
+  std::string name_;
+  std::vector<std::byte> host_;
+  DeviceBuffer buffer_;
+};
+
+struct StepTables {
+  InputBuffer table, append_offsets, first_slots, append_positions, query_offsets, kv_lengths,
+      key_begin, key_end;
+
+  static Result<StepTables> upload(const Batch& batch, const CudaRuntime& runtime);
+  Tensor block_table(const Batch& batch) const {
+    return Tensor(table.data(), kDlInt32, {batch.rows, batch.table_columns});
+  }
+  Result<void> add_trespasses(std::vector<Trespass>& found) const;
+};
+
+class LayerMemory {
+ public:
+  struct Size {
+    uint32_t layer = 0;
+    uint32_t query_tokens = 0;
+  };
+  LayerMemory(const Shape& shape, const kv_conventions& conventions, Size size)
+      : shape_(&shape), head_major_(conventions.lse_layout == KV_LSE_HEAD_MAJOR), size_(size) {}
+
+  InputBuffer key, value, query;
+  DeviceBuffer output, lse;
+
+  Result<void> allocate_outputs(const CudaRuntime& runtime);
+  /// As if nobody had ever written the outputs and the workspace.
+  Result<void> spoil_outputs(const DeviceBuffer& workspace, Poison poison) const;
+  Tensor lse_tensor() const;
+  /// Output and LSE, the latter token major.
+  Result<LayerResult> read_result() const;
+  Result<void> add_trespasses(std::vector<Trespass>& found) const;
+
+ private:
+  const Shape* shape_;
+  bool head_major_;
+  Size size_;
+};
+
+void add_repeat_differences(const Shape& shape, const LayerResult& first, const LayerResult& again,
+                            uint32_t repeat, std::vector<RepeatDifference>& found);
+
+}  // namespace kv

@@ -1,0 +1,245 @@
+#include "harness/run/step_run.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "harness/plugin/text.h"
+#include "harness/run/batch.h"
+#include "harness/run/plugin_call.h"
+#include "harness/run/step_data.h"
+#include "harness/run/step_memory.h"
+
+namespace kv {
+namespace {
+
+constexpr uint64_t kWorkspaceBytesMax = uint64_t{4} << 30;
+
+class StepRun {
+ public:
+  StepRun(const StepContext& context, const Timeline& timeline, const PlannedStep& step)
+      : context_(context),
+        timeline_(timeline),
+        step_(step),
+        batch_(make_batch(context.c, timeline, step)),
+        call_(context.bench, observation_) {
+    observation_.op_index = step.op_index;
+    observation_.status = OpStatus::kOk;
+  }
+
+  Result<OpObservation> run() {
+    context_.bench.status.enter(Phase::kPreparing);
+    KV_ASSIGN_OR_RETURN(tables_, StepTables::upload(batch_, context_.bench.runtime));
+    if (plan()) {
+      KV_ASSIGN_OR_RETURN(workspace_,
+                          DeviceBuffer::allocate(context_.bench.runtime, plan_.workspace_bytes));
+      for (uint32_t layer = 0; layer < context_.c.shape.layers; ++layer) {
+        context_.bench.status.layer = layer;
+        KV_RETURN_IF_ERROR(run_layer(layer));
+        if (observation_.status != OpStatus::kOk) break;
+      }
+    }
+    KV_RETURN_IF_ERROR(look_for_trespasses());
+    KV_RETURN_IF_ERROR(read_pages());
+    return std::move(observation_);
+  }
+
+ private:
+  bool plan() {
+    const Exec& exec = context_.c.exec;
+    kv_batch batch = {};
+    batch.struct_bytes = sizeof batch;
+    batch.rows = batch_.rows;
+    batch.query_lengths = batch_.query_lengths.data();
+    batch.kv_lengths = batch_.kv_lengths.data();
+    batch.split_slots = exec.split_slots;
+    batch.variant = exec.variant.empty() ? nullptr : exec.variant.c_str();
+    plan_.struct_bytes = sizeof plan_;
+    plan_.profile.struct_bytes = sizeof plan_.profile;
+    const bool planned = call_.run(Phase::kPlan, [&](const kv_kernel_level& plugin, kv_error* why) {
+      return plugin.plan(&context_.shape, &batch, &plan_, why);
+    });
+    if (!planned) return false;
+    observation_.variant = printable_array(plan_.variant);
+    const kv_profile& p = plan_.profile;
+    observation_.profile = {.tile_slots = p.tile_slots,
+                            .order = p.order,
+                            .accumulate = p.accumulate,
+                            .row_sum_of_rounded = p.row_sum_of_rounded,
+                            .splits = p.splits,
+                            .probability_code = p.probability_dtype.code,
+                            .probability_bits = p.probability_dtype.bits};
+    if (plan_.workspace_bytes <= kWorkspaceBytesMax) return true;
+    call_.fail("plan asked for " + std::to_string(plan_.workspace_bytes) +
+               " bytes of workspace, expected at most " + std::to_string(kWorkspaceBytesMax));
+    return false;
+  }
+
+  Result<void> run_layer(uint32_t layer) {
+    context_.bench.status.enter(Phase::kPreparing);
+    LayerPools& pools = context_.pools[layer];
+    KV_ASSIGN_OR_RETURN(LayerMemory memory, make_layer_memory(layer));
+    pools.key.open_for_writing(batch_.written_pages);
+    pools.value.open_for_writing(batch_.written_pages);
+    bool go_on = batch_.appended_tokens == 0 || append(pools, memory);
+    if (go_on && batch_.query_tokens > 0) {
+      KV_RETURN_IF_ERROR(memory.spoil_outputs(workspace_, context_.c.pool.poison));
+      go_on = attend(pools, memory);
+    }
+    // Also after a refusal: whatever was launched must have ended before memory is looked at.
+    go_on = call_.synchronize(context_.stream) && go_on;
+    pools.key.close(batch_.written_pages);
+    pools.value.close(batch_.written_pages);
+    if (go_on && batch_.query_tokens > 0) {
+      context_.bench.status.enter(Phase::kReadingBack);
+      KV_ASSIGN_OR_RETURN(LayerResult result, memory.read_result());
+      observation_.layers.push_back(std::move(result));
+      KV_RETURN_IF_ERROR(repeat_attend(pools, memory));
+    }
+    return memory.add_trespasses(observation_.trespasses);
+  }
+
+  Result<LayerMemory> make_layer_memory(uint32_t layer) {
+    const auto upload = [&](TensorRole role, const char* name) -> Result<InputBuffer> {
+      std::vector<std::byte> bytes;
+      fill_step_tensor(context_.c, timeline_, step_, {layer, role}, bytes);
+      return InputBuffer::upload(context_.bench.runtime, name, std::move(bytes));
+    };
+    LayerMemory memory(context_.c.shape, context_.bench.plugin.api->conventions,
+                       {.layer = layer, .query_tokens = batch_.query_tokens});
+    KV_ASSIGN_OR_RETURN(memory.key, upload(TensorRole::kKey, "key"));
+    KV_ASSIGN_OR_RETURN(memory.value, upload(TensorRole::kValue, "value"));
+    KV_ASSIGN_OR_RETURN(memory.query, upload(TensorRole::kQuery, "query"));
+    KV_RETURN_IF_ERROR(memory.allocate_outputs(context_.bench.runtime));
+    return memory;
+  }
+
+  bool append(const LayerPools& pools, const LayerMemory& memory) {
+    const Shape& shape = context_.c.shape;
+    const int64_t tokens = batch_.appended_tokens;
+    const DLDataType type = dl_type(tensor_dtype(shape, TensorRole::kKey));
+    Tensor key_pages = pools.key.tensor(), value_pages = pools.value.tensor();
+    Tensor key(memory.key.data(), type, {tokens, shape.kv_heads, shape.head_dim_k});
+    Tensor value(memory.value.data(), type, {tokens, shape.kv_heads, shape.head_dim_v});
+    Tensor table = tables_.block_table(batch_);
+    Tensor offsets(tables_.append_offsets.data(), kDlInt32, {int64_t{batch_.rows} + 1});
+    Tensor first_slots(tables_.first_slots.data(), kDlInt32, {batch_.rows});
+    Tensor positions(tables_.append_positions.data(), kDlInt64, {tokens});
+    kv_append_args args = {};
+    args.struct_bytes = sizeof args;
+    args.shape = &context_.shape;
+    args.cache = paged_cache(key_pages, value_pages, table);
+    args.key = key.view();
+    args.value = value.view();
+    args.token_offsets = offsets.view();
+    args.first_slots = first_slots.view();
+    args.positions = positions.view();
+    args.stream = context_.stream;
+    return call_.run(Phase::kAppend, [&](const kv_kernel_level& plugin, kv_error* why) {
+      return plugin.append(&args, why);
+    });
+  }
+
+  bool attend(const LayerPools& pools, const LayerMemory& memory) {
+    const Shape& shape = context_.c.shape;
+    const int64_t tokens = batch_.query_tokens, rows = batch_.rows;
+    Tensor key_pages = pools.key.tensor(), value_pages = pools.value.tensor();
+    Tensor table = tables_.block_table(batch_);
+    Tensor query(memory.query.data(), dl_type(shape.query_dtype),
+                 {tokens, shape.query_heads, shape.head_dim_k});
+    Tensor query_offsets(tables_.query_offsets.data(), kDlInt32, {rows + 1});
+    Tensor kv_lengths(tables_.kv_lengths.data(), kDlInt32, {rows});
+    Tensor key_begin(tables_.key_begin.data(), kDlInt32, {rows});
+    Tensor key_end(tables_.key_end.data(), kDlInt32, {rows});
+    Tensor output(memory.output.data(), dl_type(shape.output_dtype),
+                  {tokens, shape.query_heads, shape.head_dim_v});
+    Tensor lse = memory.lse_tensor();
+    kv_attend_args args = {};
+    args.struct_bytes = sizeof args;
+    args.shape = &context_.shape;
+    args.plan = &plan_;
+    args.cache = paged_cache(key_pages, value_pages, table);
+    args.query = query.view();
+    args.query_offsets = query_offsets.view();
+    args.kv_lengths = kv_lengths.view();
+    args.key_begin = key_begin.view();
+    args.key_end = key_end.view();
+    args.output = output.view();
+    args.lse = lse.view();
+    args.workspace = workspace_.data();
+    args.stream = context_.stream;
+    return call_.run(Phase::kAttend, [&](const kv_kernel_level& plugin, kv_error* why) {
+      return plugin.attend(&args, why);
+    });
+  }
+
+  static kv_paged_cache paged_cache(Tensor& key, Tensor& value, Tensor& table) {
+    kv_paged_cache cache = {};
+    cache.struct_bytes = sizeof cache;
+    cache.key = key.view();
+    cache.value = value.view();
+    cache.block_table = table.view();
+    return cache;
+  }
+
+  Result<void> repeat_attend(const LayerPools& pools, LayerMemory& memory) {
+    const Exec& exec = context_.c.exec;
+    for (uint32_t repeat = 1; repeat < exec.repeat; ++repeat) {
+      set_schedule_seed(exec.schedule_seed + repeat);
+      KV_RETURN_IF_ERROR(memory.spoil_outputs(workspace_, context_.c.pool.poison));
+      if (!attend(pools, memory) || !call_.synchronize(context_.stream)) break;
+      KV_ASSIGN_OR_RETURN(const LayerResult again, memory.read_result());
+      add_repeat_differences(context_.c.shape, observation_.layers.back(), again, repeat,
+                             observation_.repeat_differences);
+    }
+    if (exec.repeat > 1) set_schedule_seed(exec.schedule_seed);
+    return {};
+  }
+
+  void set_schedule_seed(uint64_t seed) const {
+    const kv_simt_control_v1* control = context_.bench.runtime.control;
+    if (control == nullptr) return;
+    kv_simt_config config = {};
+    config.struct_bytes = sizeof config;
+    control->get_config(&config);
+    config.schedule_seed = seed;
+    control->configure(&config);
+  }
+
+  Result<void> look_for_trespasses() {
+    KV_RETURN_IF_ERROR(tables_.add_trespasses(observation_.trespasses));
+    KV_ASSIGN_OR_RETURN(const auto damage, workspace_.damaged_red_zone("workspace"));
+    if (damage) observation_.trespasses.push_back(*damage);
+    return {};
+  }
+
+  Result<void> read_pages() {
+    for (LayerPools& layer : context_.pools) {
+      for (PoolMemory* pool : {&layer.key, &layer.value}) {
+        KV_ASSIGN_OR_RETURN(auto images, pool->changed_pages(batch_.written_pages));
+        std::move(images.begin(), images.end(), std::back_inserter(observation_.pages));
+        KV_ASSIGN_OR_RETURN(const auto damage, pool->damaged_red_zone());
+        if (damage) observation_.trespasses.push_back(*damage);
+      }
+    }
+    return {};
+  }
+
+  const StepContext& context_;
+  const Timeline& timeline_;
+  const PlannedStep& step_;
+  const Batch batch_;
+  OpObservation observation_;
+  PluginCall call_;
+  StepTables tables_;
+  DeviceBuffer workspace_;
+  kv_plan plan_ = {};
+};
+
+}  // namespace
+
+Result<OpObservation> run_step(const StepContext& context, const Timeline& timeline,
+                               const PlannedStep& step) {
+  return StepRun(context, timeline, step).run();
+}
+
+}  // namespace kv

@@ -1,0 +1,91 @@
+#include "harness/run/worker_loop.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "harness/case/json.h"
+#include "harness/plugin/frame.h"
+#include "harness/plugin/worker_process.h"
+#include "harness/run/kernel_run.h"
+#include "harness/run/wire.h"
+
+namespace kv {
+namespace {
+
+/// Die with the parent, and be the first that the kernel kills when memory runs out.
+void become_expendable() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;
+  [[maybe_unused]] const ssize_t written = write(file, "1000", 4);
+  close(file);
+}
+
+StatusPage* map_status_page() {
+  void* page =
+      mmap(nullptr, sizeof(StatusPage), PROT_READ | PROT_WRITE, MAP_SHARED, kWorkerStatusPage, 0);
+  return page == MAP_FAILED ? nullptr : static_cast<StatusPage*>(page);
+}
+
+void say_hello(const Hello& hello) {
+  write_frame(kWorkerSocket, FrameType::kHello, encode_hello(hello));
+}
+
+int say_failed(const Error& error) {
+  Hello hello;
+  hello.error = error;
+  say_hello(hello);
+  return 0;
+}
+
+RunEnd run_case(const RunRequest& request, const Bench& bench) {
+  bench.status.enter(Phase::kPreparing);
+  bench.status.op_index = 0;
+  bench.status.layer = 0;
+  const auto c = load_case(request.case_path);
+  if (!c.ok()) {
+    RunEnd end;
+    end.outcome = RunOutcome::kEnvironment;
+    end.message = c.error().message;
+    return end;
+  }
+  return run_kernel_case(*c, bench, [&](const OpObservation& observation) {
+    write_frame(kWorkerSocket, FrameType::kOperation,
+                encode_operation(request.number, observation));
+  });
+}
+
+}  // namespace
+
+int run_worker(const WorkerOptions& options) {
+  become_expendable();
+  StatusPage* status = map_status_page();
+  if (status == nullptr) return 3;
+  status->enter(Phase::kLoading);
+  const auto runtime = load_runtime(options.device);
+  if (!runtime.ok()) return say_failed(runtime.error());
+  const auto plugin = load_plugin(options.plugin_path, *runtime);
+  if (!plugin.ok()) return say_failed(plugin.error());
+  say_hello({.error = {},
+             .plugin = plugin_facts(*plugin),
+             .kernel_level = plugin->api->kernel != nullptr,
+             .engine_level = plugin->api->engine != nullptr,
+             .runtime_path = runtime->path});
+
+  const Bench bench{*plugin, *runtime, *status};
+  status->enter(Phase::kIdle);
+  while (const auto frame = read_frame(kWorkerSocket)) {
+    const auto request = decode_request(frame->payload);
+    if (!request) break;
+    const RunEnd end = run_case(*request, bench);
+    write_frame(kWorkerSocket, FrameType::kEnd, encode_end(request->number, end));
+    status->enter(Phase::kIdle);
+  }
+  // Destructors of foreign libraries may crash; nothing of ours needs them.
+  _exit(0);
+}
+
+}  // namespace kv
