@@ -25,6 +25,7 @@
  *
  * Example, in full:  impl/plugin.cpp.
  */
+/* clang-format off: the comments beside the fields stand in columns. */
 #ifndef KVERIFY_PLUGIN_H_
 #define KVERIFY_PLUGIN_H_
 
@@ -63,7 +64,13 @@ enum {
   KV_MASK_BOOL_BLOCK = 3,  /* 1: key hidden */
   KV_MASK_ADDITIVE = 4     /* added to the logit; hidden keys are -inf or the finite minimum */
 };
-enum { KV_SCALE_NONE = 0, KV_SCALE_TENSOR = 1, KV_SCALE_HEAD = 2, KV_SCALE_TOKEN = 3, KV_SCALE_PAGE = 4 };
+enum {
+  KV_SCALE_NONE = 0,
+  KV_SCALE_TENSOR = 1,
+  KV_SCALE_HEAD = 2,
+  KV_SCALE_TOKEN = 3,
+  KV_SCALE_PAGE = 4
+};
 
 /* What every call with one configuration has in common: all that supports() may ask. */
 typedef struct kv_attention_shape {
@@ -244,8 +251,9 @@ typedef struct kv_engine_level {
   kv_status (*supports)(const kv_engine_config*, kv_error*);
   kv_status (*create)(const kv_engine_config*, kv_engine** out, kv_error*);
   void (*destroy)(kv_engine*);
-  kv_status (*admit)(kv_engine*, uint32_t request, const uint64_t* histories, uint32_t prompt_tokens,
-                     uint64_t side_input, int64_t position_offset, kv_error*);
+  kv_status (*admit)(kv_engine*, uint32_t request, const uint64_t* histories,
+                     uint32_t prompt_tokens, uint64_t side_input, int64_t position_offset,
+                     kv_error*);
   /* One step over rows; output [tokens, query_heads, head_dim_v] for each layer on the host. */
   kv_status (*step)(kv_engine*, const kv_step_row* rows, uint32_t row_count, void* const* outputs,
                     float* const* lses, kv_error*);
