@@ -58,7 +58,7 @@ TEST_F(Memory, WrongDirectionsAndRangesAreRefusedAndFound) {
   int* a = upload(std::vector<int>(4, 0));
   EXPECT_EQ(cudaMemcpy(a, host.data(), 16, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemcpy(host.data(), a, 16, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaMemcpy(a, host.data(), 16, static_cast<cudaMemcpyKind>(9)),
+  EXPECT_EQ(cudaMemcpy(a, host.data(), 16, static_cast<cudaMemcpyKind>(7)),
             cudaErrorInvalidMemcpyDirection);
   EXPECT_EQ(cudaMemcpy(a, host.data(), 17, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
   EXPECT_NE(findings().back().message, nullptr);
