@@ -1,4 +1,6 @@
 // Purpose: what every floating-point definition shares: types by name, flushing, saturation.
+// Contract: pure functions; bits in, an Outcome out.
+// Example: finish(kF32, add(x, y, mode), {.ftz = true})
 #pragma once
 
 #include <string_view>

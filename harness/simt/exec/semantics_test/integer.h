@@ -1,5 +1,6 @@
-// Purpose: integer types of PTX as values, for the definitions. 128 bits hold every sum and every
-// product of two 64-bit operands modulo 2^128, so one formula serves all widths.
+// Purpose: integer types of PTX as values, for the definitions.
+// Contract: 128 bits hold every sum and every product of two 64-bit operands modulo 2^128, so one
+// formula serves all widths. Example: Integer("s16").clamp(a + b)
 #pragma once
 
 #include <cstdint>

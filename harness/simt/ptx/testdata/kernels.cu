@@ -27,8 +27,8 @@ __device__ __noinline__ float helper(float value, Options options) {
 
 /// Inline assembly whose register and label repeat in every copy.
 __device__ __forceinline__ void trap_if_zero(int value) {
-  asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %0, 0;\n @p bra DONE;\n trap;\nDONE:\n}\n" ::"r"(
-      value));
+  asm volatile(
+      "{\n .reg .pred p;\n setp.ne.b32 p, %0, 0;\n @p bra DONE;\n trap;\nDONE:\n}\n" ::"r"(value));
 }
 
 __global__ void __launch_bounds__(128, 2) branches(float* out, const float* in, int n, Options o) {

@@ -1,4 +1,5 @@
-// Purpose: whole files of this room's test data. KV_TESTDATA is set by CMake.
+// Purpose: whole files of this room's test data.
+// Contract: for tests only; KV_TESTDATA is set by CMake. A missing file is a test failure.
 #pragma once
 
 #include <gtest/gtest.h>
