@@ -185,10 +185,9 @@ void classify(Forms& forms) {
         {"infinite", [=, &f](uint64_t a) { return magnitude(a) == f.infinity(); }},
         {"number", [&f](uint64_t a) { return !is_nan(f, a); }},
         {"notanumber", [&f](uint64_t a) { return is_nan(f, a); }},
+        // Zeros count as normal.
         {"normal",
-         [=, &f](uint64_t a) {
-           return magnitude(a) >= f.least_normal() && magnitude(a) < f.infinity();
-         }},
+         [=, &f](uint64_t a) { return magnitude(a) < f.infinity() && !is_subnormal(f, a); }},
         {"subnormal", [&f](uint64_t a) { return is_subnormal(f, a); }}};
     for (const Test& test : tests) {
       forms.push_back(

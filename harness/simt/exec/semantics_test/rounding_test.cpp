@@ -26,10 +26,10 @@ int reciprocal(mpfr_ptr to, mpfr_srcptr from, mpfr_rnd_t mode) {
 }
 
 const Row kRows[] = {
-    {"ex2.approx.ftz.f32", mpfr_exp2, 0x1p-22, -60, 60},
-    {"rcp.approx.ftz.f32", reciprocal, 0x1p-23, 0.001f, 1000},
+    {"ex2.approx.ftz.f32", mpfr_exp2, 0x1.4p-22, -60, 60},
+    {"rcp.approx.ftz.f32", reciprocal, 0x1.8p-23, 0.001f, 1000},
     {"sqrt.approx.ftz.f32", mpfr_sqrt, 0x1p-23, 0.001f, 1000},
-    {"rsqrt.approx.ftz.f32", mpfr_rec_sqrt, 0x1.2p-23, 0.001f, 1000},
+    {"rsqrt.approx.ftz.f32", mpfr_rec_sqrt, 0x1.13p-23, 0.001f, 1000},
     {"lg2.approx.ftz.f32", mpfr_log2, 0x1p-22, 2, 1000},
     {"tanh.approx.f32", mpfr_tanh, 0x1p-11, -4, 4},
 };
