@@ -44,16 +44,13 @@ Decision compare(const Candidate<T>& c, double got, DType rounding, Answer& answ
   return got >= low && got <= high ? Decision::kConforms : Decision::kUndecided;
 }
 
+// Answers the question from a row that holds the element as its LSE or as `column`.
 template <class T>
-Decision decide_with(const RowInputs& inputs, const Profile& profile, DType output_dtype,
-                     const Question& q, bool budget, Answer& answer) {
-  RowQuestion question;
-  question.budget = budget;
-  if (q.column >= 0) question.columns.push_back(static_cast<uint32_t>(q.column));
-  const PreciseRow<T> row = precise_row<T>(inputs, profile, question);
+Decision answer_from(const PreciseRow<T>& row, size_t column, DType output_dtype, const Question& q,
+                     Answer& answer) {
   answer.vacuous = row.vacuous;
   answer.exact = row.exact;
-  const Estimate<T>& e = q.column < 0 ? row.lse : row.columns[0];
+  const Estimate<T>& e = q.column < 0 ? row.lse : row.columns[column];
   answer.budget = e.budget;
   if (row.vacuous) {
     answer.want = to_double_down(e.value);
@@ -81,24 +78,29 @@ bool surely_conforms(const FastElement& e, DType rounding) {
   return e.got >= low && e.got <= high;
 }
 
-Answer decide(const RowInputs& inputs, const Profile& profile, DType output_dtype,
-              const Question& q) {
+RowDecider::RowDecider(RowInputs inputs, const Profile& profile, DType output_dtype)
+    : inputs_(std::move(inputs)), profile_(profile), output_dtype_(output_dtype) {}
+
+Answer RowDecider::ask(const Question& q) {
+  if (!row_) {
+    RowQuestion all;
+    for (uint32_t j = 0; j < inputs_.shape.dim_v; ++j) all.columns.push_back(j);
+    row_ = precise_row<double>(inputs_, profile_, all);
+  }
   Answer answer;
-  answer.decision = decide_with<double>(inputs, profile, output_dtype, q, false, answer);
-  if (answer.decision == Decision::kConforms) return answer;
-  if (answer.decision == Decision::kUndecided) {
-    answer.tier = Tier::kDoubleDouble;
-    answer.decision = decide_with<DoubleDouble>(inputs, profile, output_dtype, q, false, answer);
-    if (answer.decision == Decision::kConforms) return answer;
-  }
-  answer.tier = Tier::kMpfr;
-  answer.decision = decide_with<Mpfr256>(inputs, profile, output_dtype, q, true, answer);
-  if (answer.decision == Decision::kUndecided) {
-    answer.decision = decide_with<Mpfr512>(inputs, profile, output_dtype, q, true, answer);
-  }
-  if (answer.decision == Decision::kUndecided) {
-    answer.decision = decide_with<Mpfr1024>(inputs, profile, output_dtype, q, true, answer);
-  }
+  answer.decision = answer_from(*row_, static_cast<size_t>(q.column), output_dtype_, q, answer);
+  const auto with = [&]<class T>(Tier tier, bool budget, T) {
+    RowQuestion one;
+    one.budget = budget;
+    if (q.column >= 0) one.columns.push_back(static_cast<uint32_t>(q.column));
+    answer.tier = tier;
+    answer.decision =
+        answer_from(precise_row<T>(inputs_, profile_, one), 0, output_dtype_, q, answer);
+  };
+  if (answer.decision == Decision::kUndecided) with(Tier::kDoubleDouble, false, DoubleDouble());
+  if (answer.decision != Decision::kConforms) with(Tier::kMpfr, true, Mpfr256());
+  if (answer.decision == Decision::kUndecided) with(Tier::kMpfr, true, Mpfr512());
+  if (answer.decision == Decision::kUndecided) with(Tier::kMpfr, true, Mpfr1024());
   if (answer.decision == Decision::kUndecided) answer.decision = Decision::kConforms;
   return answer;
 }

@@ -7,7 +7,7 @@
 // Source: NUMERICS §2.2 (verdict), §8.2.
 #pragma once
 
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "reference/inputs.h"
@@ -44,8 +44,18 @@ struct FastElement {
 /// True when no more precision and no full bound is needed to accept it.
 bool surely_conforms(const FastElement& element, DType rounding);
 
-Answer decide(const RowInputs& inputs, const Profile& profile, DType output_dtype,
-              const Question& question);
+/// All questions about one row: the double tier is computed once, on the first question.
+class RowDecider {
+ public:
+  RowDecider(RowInputs inputs, const Profile& profile, DType output_dtype);
+  Answer ask(const Question& question);
+
+ private:
+  RowInputs inputs_;
+  Profile profile_;
+  DType output_dtype_;
+  std::optional<PreciseRow<double>> row_;
+};
 
 /// |error| / bound: the smallest t such that `got` lies in [R(O - tB), R(O + tB)], to 1 in 1000.
 double error_bound_ratio(double value, double bound, double got, DType rounding);

@@ -24,7 +24,9 @@ struct OneRow {
   RowInputs inputs = row_inputs(head.block(), 0);
   double value = precise_row<double>(inputs, tiled(), {.columns = {0}}).columns[0].value;
   double bound = precise_row<double>(inputs, tiled(), {.columns = {0}}).columns[0].bound;
-  Answer ask(double got) { return decide(inputs, tiled(), DType::kF16, {.column = 0, .got = got}); }
+  Answer ask(double got) {
+    return RowDecider(inputs, tiled(), DType::kF16).ask({.column = 0, .got = got});
+  }
 };
 
 TEST(Decide, TheCorrectlyRoundedValueConforms) {
@@ -65,7 +67,9 @@ TEST(Decide, LseInBothBases) {
   const double lse = precise_row<double>(s.inputs, tiled(), {}).lse.value;
   const double log2e = 1.4426950408889634;
   const auto ask = [&](double got, double factor) {
-    return decide(s.inputs, tiled(), DType::kF16, {.got = got, .lse_factor = factor}).decision;
+    return RowDecider(s.inputs, tiled(), DType::kF16)
+        .ask({.got = got, .lse_factor = factor})
+        .decision;
   };
   EXPECT_EQ(ask(static_cast<float>(lse), 1), Decision::kConforms);
   EXPECT_EQ(ask(static_cast<float>(lse * log2e), log2e), Decision::kConforms);
@@ -76,8 +80,8 @@ TEST(Decide, LseInBothBases) {
 
 TEST(Decide, VacuousSaysSoAndAcceptsAnything) {
   TestHead head({.slots = 8, .dim_k = 128, .scale = 1000.0f, .query_size = 30});
-  const Answer a =
-      decide(row_inputs(head.block(), 0), tiled(), DType::kF16, {.column = 0, .got = 12345});
+  const Answer a = RowDecider(row_inputs(head.block(), 0), tiled(), DType::kF16)
+                       .ask({.column = 0, .got = 12345});
   EXPECT_EQ(a.decision, Decision::kConforms);
   EXPECT_TRUE(a.vacuous);
 }
@@ -91,7 +95,7 @@ TEST(Decide, AnExactZeroIsATieAndConforms) {
   }
   const RowInputs inputs = row_inputs(head.block(), 0);
   const auto ask = [&](double got) {
-    return decide(inputs, tiled(), DType::kF16, {.column = 0, .got = got});
+    return RowDecider(inputs, tiled(), DType::kF16).ask({.column = 0, .got = got});
   };
   EXPECT_EQ(ask(0).decision, Decision::kConforms);
   EXPECT_TRUE(ask(0).exact);
@@ -116,7 +120,7 @@ TEST(Decide, TheFastTierAcceptsNothingThatTheFullBoundRejects) {
           continue;
         }
         ++accepted;
-        EXPECT_EQ(decide(inputs, tiled(), DType::kF16, {.column = j, .got = got}).decision,
+        EXPECT_EQ(RowDecider(inputs, tiled(), DType::kF16).ask({.column = j, .got = got}).decision,
                   Decision::kConforms);
       }
     }

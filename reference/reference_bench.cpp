@@ -42,7 +42,7 @@ void BM_CertifyViolation(benchmark::State& state) {
   const RowInputs inputs = row_inputs(head.block(), 0);
   const Profile profile = resolve_profile({});
   for (auto _ : state) {
-    const Answer a = decide(inputs, profile, DType::kF16, {.column = 0, .got = 100});
+    const Answer a = RowDecider(inputs, profile, DType::kF16).ask({.column = 0, .got = 100});
     if (a.decision != Decision::kViolates) state.SkipWithError("not a violation");
   }
 }

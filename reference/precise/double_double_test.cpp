@@ -39,7 +39,7 @@ TEST(DoubleDouble, FunctionsKeepTheirPromise) {
   for (int exponent = -60; exponent <= 9; ++exponent) {
     for (uint64_t i = 0; i < 40; ++i) {
       const DoubleDouble x = random_number(i + 100 * (exponent + 60), exponent);
-      if (x.high < 700) {
+      if (x.high < 600) {  // beyond, the low part is subnormal
         ASSERT_LE(relative_error(exp_nonpositive(-x), exp(Mpfr256(-big(x)))), 0x1p-95) << x.high;
       }
       ASSERT_LE(relative_error(tanh_of(x), tanh(big(x))), 0x1p-94) << x.high;

@@ -1,0 +1,270 @@
+#include "harness/judge/value_stage.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "harness/case/data.h"
+#include "harness/core/philox.h"
+#include "harness/judge/value_failure.h"
+#include "harness/plugin/kverify_plugin.h"
+#include "reference/decide.h"
+
+namespace kv {
+namespace {
+
+using reference::HeadBlock;
+using reference::QueryRow;
+using reference::RowEstimate;
+
+constexpr double kLog2e = 0x1.71547652b82fep+0;
+constexpr uint64_t kSampleUse = 0x73616d706c65;  // "sample": this use of the data seed
+
+// The query rows of one request that attend to one K/V head of one layer.
+struct HeadWork {
+  const PlannedRow* row = nullptr;
+  uint64_t first_token = 0;
+  uint32_t layer = 0, kv_head = 0;
+};
+
+class HeadJudge {
+ public:
+  HeadJudge(const StepView& view, const HeadWork& work, const VisibleSets& visible,
+            const reference::Profile& profile, VerdictStats& stats)
+      : view_(view), work_(work), visible_(visible), profile_(profile), stats_(stats) {}
+
+  std::optional<Failure> judge(double sample, reference::HeadEstimator& estimator) {
+    gather_queries(sample);
+    if (elements_.empty()) return std::nullopt;
+    gather_keys();
+    const auto& estimate = estimator.run(block_, profile_);
+    for (size_t r = 0; r < elements_.size(); ++r) {
+      if (auto failure = judge_row(r, estimate.rows[r])) return failure;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  void gather_queries(double sample);
+  void gather_keys();
+  std::optional<Failure> judge_row(size_t r, const RowEstimate& estimate);
+  std::optional<Failure> judge_output(size_t r, const RowEstimate& estimate, uint32_t column);
+  std::optional<Failure> judge_lse(size_t r, const RowEstimate& estimate);
+  reference::Answer ask(size_t r, const reference::Question& question);
+  void note_ratio(double value, double bound, double got, DType type);
+  uint32_t output_bits(const ElementPlace& e, uint32_t column) const;
+  float lse(const ElementPlace& e) const;
+  double lse_factor() const { return view_.facts.lse_base == KV_LSE_BASE_2 ? kLog2e : 1; }
+
+  const StepView& view_;
+  const HeadWork work_;
+  const VisibleSets& visible_;
+  const reference::Profile& profile_;
+  VerdictStats& stats_;
+  std::vector<ElementPlace> elements_;  // one for each row of the block
+  std::vector<std::byte> query_bytes_;
+  std::vector<QueryRow> rows_;
+  std::vector<const std::byte*> keys_, values_;
+  HeadBlock block_;
+  std::optional<reference::RowDecider> decider_;
+  size_t decider_row_ = 0;
+};
+
+bool sampled(const Case& c, const HeadWork& work, uint64_t token, double fraction) {
+  if (fraction >= 1) return true;
+  const uint64_t where = uint64_t{work.layer} << 32 | work.kv_head;
+  const uint64_t random = Philox{c.data.seed ^ kSampleUse}.word(where, token);
+  return static_cast<double>(random >> 11) * 0x1p-53 < fraction;
+}
+
+void HeadJudge::gather_queries(double sample) {
+  const Shape& shape = view_.c.shape;
+  const uint32_t group = shape.query_heads / shape.kv_heads;
+  const size_t bytes = row_bytes(shape, TensorRole::kQuery);
+  for (uint32_t q = 0; q < work_.row->queries; ++q) {
+    const RowPlace place{work_.row, q, work_.first_token + q};
+    if (row_duty(view_, place, visible_[place.token]) != RowDuty::kValues) continue;
+    if (!sampled(view_.c, work_, place.token, sample)) {
+      stats_.rows_left_out += group;
+      continue;
+    }
+    for (uint32_t g = 0; g < group; ++g) {
+      elements_.push_back({place, work_.layer, work_.kv_head * group + g});
+    }
+  }
+  query_bytes_.resize(elements_.size() * bytes);
+  const Sequence& sequence = view_.timeline.sequence(work_.row->request);
+  for (size_t r = 0; r < elements_.size(); ++r) {
+    const int64_t slot = elements_[r].place.slot();
+    const auto out = std::span(query_bytes_).subspan(r * bytes, bytes);
+    fill_row(view_.c,
+             {.role = TensorRole::kQuery,
+              .request = work_.row->request,
+              .query_slot = slot,
+              .layer = work_.layer,
+              .head = elements_[r].head,
+              .kv_length = work_.row->kv_length},
+             slot_or_tokenless(view_.c, sequence, slot), out);
+    rows_.push_back({.query = out.data(), .visible = visible_[elements_[r].place.token]});
+  }
+}
+
+void HeadJudge::gather_keys() {
+  const Shape& shape = view_.c.shape;
+  const Sequence& sequence = view_.timeline.sequence(work_.row->request);
+  const uint32_t page_slots = view_.c.pool.page_slots;
+  const size_t key_slot = view_.pool.slot_bytes(false), value_slot = view_.pool.slot_bytes(true);
+  for (uint32_t s = 0; s < work_.row->kv_length;) {
+    const PageId page = sequence.pages[s / page_slots];
+    const std::byte* k = view_.pool.page({work_.layer, false, page}).data() +
+                         size_t{work_.kv_head} * view_.pool.row_bytes(false);
+    const std::byte* v = view_.pool.page({work_.layer, true, page}).data() +
+                         size_t{work_.kv_head} * view_.pool.row_bytes(true);
+    for (uint32_t i = 0; i < page_slots && s < work_.row->kv_length; ++i, ++s) {
+      keys_.push_back(k + i * key_slot);
+      values_.push_back(v + i * value_slot);
+    }
+  }
+  block_ = {.shape = {.dim_k = shape.head_dim_k,
+                      .dim_v = shape.head_dim_v,
+                      .query_dtype = shape.query_dtype,
+                      .kv_dtype = shape.kv_dtype,
+                      .output_dtype = shape.output_dtype,
+                      .scale = shape.scale,
+                      .softcap = shape.softcap},
+            .keys = keys_,
+            .values = values_,
+            .key_scales = {},
+            .value_scales = {},
+            .rows = rows_};
+}
+
+uint32_t HeadJudge::output_bits(const ElementPlace& e, uint32_t column) const {
+  const Shape& s = view_.c.shape;
+  const size_t bytes = dtype_bytes(s.output_dtype);
+  uint32_t bits = 0;
+  std::memcpy(
+      &bits,
+      &view_.seen.layers[work_.layer]
+           .output[((e.place.token * s.query_heads + e.head) * s.head_dim_v + column) * bytes],
+      bytes);
+  return bits;
+}
+
+float HeadJudge::lse(const ElementPlace& e) const {
+  return view_.seen.layers[work_.layer].lse[e.place.token * view_.c.shape.query_heads + e.head];
+}
+
+reference::Answer HeadJudge::ask(size_t r, const reference::Question& question) {
+  if (!decider_ || decider_row_ != r) {
+    decider_.emplace(reference::row_inputs(block_, r), profile_, view_.c.shape.output_dtype);
+    decider_row_ = r;
+  }
+  reference::Answer answer = decider_->ask(question);
+  stats_.escalated += answer.tier != reference::Tier::kDouble;
+  return answer;
+}
+
+void HeadJudge::note_ratio(double value, double bound, double got, DType type) {
+  if (!(bound > 0) || std::fabs(got - value) <= stats_.error_bound_ratio_max * bound) return;
+  const double ratio = reference::error_bound_ratio(value, bound, got, type);
+  if (ratio > stats_.error_bound_ratio_max) stats_.error_bound_ratio_max = ratio;
+}
+
+std::optional<Failure> HeadJudge::judge_row(size_t r, const RowEstimate& estimate) {
+  if (!estimate.finite) {
+    ++stats_.rows_vacuous;
+    return std::nullopt;
+  }
+  ++stats_.rows_judged;
+  if (estimate.vacuous && ask(r, {.got = 0}).vacuous) {
+    ++stats_.rows_vacuous;
+    return std::nullopt;
+  }
+  for (uint32_t j = 0; j < view_.c.shape.head_dim_v; ++j) {
+    if (auto failure = judge_output(r, estimate, j)) return failure;
+  }
+  return judge_lse(r, estimate);
+}
+
+std::optional<Failure> HeadJudge::judge_output(size_t r, const RowEstimate& e, uint32_t column) {
+  const DType type = view_.c.shape.output_dtype;
+  const uint32_t bits = output_bits(elements_[r], column);
+  const double got = decode(type, bits);
+  ++stats_.elements_judged;
+  const reference::FastElement fast{e.output[column], e.bound_low[column], e.own_error[column],
+                                    got};
+  if (reference::surely_conforms(fast, type)) {
+    note_ratio(fast.value, fast.bound_low, got, type);
+    return std::nullopt;
+  }
+  const ValueQuestion question{view_, elements_[r], profile_.name, column, got, bits};
+  if (std::isnan(got)) return nan_failure(question);
+  const reference::Answer answer = ask(r, {.column = column, .got = got});
+  if (answer.decision == reference::Decision::kViolates) return value_failure(question, answer);
+  note_ratio(answer.want, answer.bound, got, type);
+  return std::nullopt;
+}
+
+std::optional<Failure> HeadJudge::judge_lse(size_t r, const RowEstimate& e) {
+  const double got = lse(elements_[r]), factor = lse_factor();
+  ++stats_.elements_judged;
+  const reference::FastElement fast{e.lse * factor, e.lse_bound_low * factor,
+                                    e.lse_own_error * factor * 2, got};
+  if (reference::surely_conforms(fast, DType::kF32)) {
+    note_ratio(fast.value, fast.bound_low, got, DType::kF32);
+    return std::nullopt;
+  }
+  const uint32_t bits = std::bit_cast<uint32_t>(lse(elements_[r]));
+  const ValueQuestion question{view_, elements_[r], profile_.name, -1, got, bits};
+  if (std::isnan(got)) return nan_failure(question);
+  const reference::Answer answer = ask(r, {.got = got, .lse_factor = factor});
+  if (answer.decision != reference::Decision::kViolates) {
+    note_ratio(answer.want, answer.bound, got, DType::kF32);
+    return std::nullopt;
+  }
+  const double other = factor == 1 ? kLog2e : 1;
+  const bool swapped =
+      ask(r, {.got = got, .lse_factor = other}).decision == reference::Decision::kConforms;
+  return lse_failure(question, answer, swapped);
+}
+
+}  // namespace
+
+reference::Profile profile_of(const Case& c, const DeclaredProfile& declared,
+                              const std::string& arithmetic) {
+  using reference::Declaration;
+  Declaration d;
+  d.tile_slots = declared.tile_slots;
+  d.order = declared.order == KV_ORDER_ASCENDING    ? reference::TileOrder::kAscending
+            : declared.order == KV_ORDER_DESCENDING ? reference::TileOrder::kDescending
+                                                    : reference::TileOrder::kAny;
+  d.accumulate = declared.accumulate == KV_ACCUMULATE_FMA   ? Declaration::Accumulate::kFma
+                 : declared.accumulate == KV_ACCUMULATE_MMA ? Declaration::Accumulate::kMma
+                                                            : Declaration::Accumulate::kUndeclared;
+  d.row_sum_of_rounded = declared.row_sum_of_rounded != 0;
+  d.splits = declared.splits;
+  const std::optional<DType> type =
+      dtype_of_dlpack(declared.probability_code, declared.probability_bits);
+  d.probability_declared = type.has_value();
+  if (type) d.probability_dtype = *type;
+  return reference::resolve_profile({.shape = c.shape, .declared = d, .arithmetic = arithmetic});
+}
+
+std::optional<Failure> ValueStage::judge(const StepView& view, const VisibleSets& visible,
+                                         VerdictStats& stats) {
+  const reference::Profile profile = profile_of(view.c, view.seen.profile, options_.arithmetic);
+  uint64_t first_token = 0;
+  for (const PlannedRow& row : view.step.rows) {
+    for (uint32_t layer = 0; layer < view.c.shape.layers && row.queries > 0; ++layer) {
+      for (uint32_t head = 0; head < view.c.shape.kv_heads; ++head) {
+        HeadJudge judge(view, {&row, first_token, layer, head}, visible, profile, stats);
+        if (auto failure = judge.judge(options_.sample_rows, estimator_)) return failure;
+      }
+    }
+    first_token += row.queries;
+  }
+  return std::nullopt;
+}
+
+}  // namespace kv

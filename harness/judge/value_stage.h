@@ -1,0 +1,37 @@
+// Purpose: stages 4 and 5, every output and every LSE lies in its admissible interval.
+// Contract: inputs are the bytes that the cache holds (checked by then) and the query rows of the
+// data function. All query rows of a request that share a K/V head are computed together. A
+// failure has been certified with MPFR. Stage kExact when the row's weights are certified exact.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "harness/judge/contract_stage.h"
+#include "harness/judge/failure.h"
+#include "reference/attention.h"
+
+namespace kv {
+
+struct ValueOptions {
+  double sample_rows = 1;
+  std::string arithmetic;
+};
+
+class ValueStage {
+ public:
+  explicit ValueStage(ValueOptions options) : options_(std::move(options)) {}
+  /// Adds to `stats`. `view.pool` must be the image after the step.
+  std::optional<Failure> judge(const StepView& view, const VisibleSets& visible,
+                               VerdictStats& stats);
+
+ private:
+  ValueOptions options_;
+  reference::HeadEstimator estimator_;
+};
+
+/// The plugin's declaration in the terms of the error budget.
+reference::Profile profile_of(const Case& c, const DeclaredProfile& declared,
+                              const std::string& arithmetic);
+
+}  // namespace kv
