@@ -47,7 +47,10 @@ void Bench::download(uint64_t address, void* bytes, uint64_t count) {
 LaunchStatus Bench::launch_status(const LaunchShape& shape,
                                   const std::vector<uint64_t>& parameters) {
   if (!kernel_) return LaunchStatus::kUnsupported;
-  LaunchSpec spec{.kernel = kernel_, .grid = shape.grid, .block = shape.block};
+  LaunchSpec spec;
+  spec.kernel = kernel_;
+  spec.grid = shape.grid;
+  spec.block = shape.block;
   spec.dynamic_shared_bytes = shape.dynamic_shared_bytes;
   spec.parameters = {reinterpret_cast<const uint8_t*>(parameters.data()),
                      parameters.size() * sizeof(uint64_t)};

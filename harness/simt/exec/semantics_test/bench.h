@@ -17,7 +17,7 @@
 namespace kv::simt::semantics {
 
 struct LaunchShape {
-  Dim3 grid, block;
+  Dim3 grid = {}, block = {};
   uint32_t dynamic_shared_bytes = 0;
 };
 

@@ -32,7 +32,7 @@ struct Form {
   std::vector<Operand> to, from;
   /// What one thread's destinations hold, a function of its sources.
   std::function<void(const uint64_t* from, Outcome* to)> define = nullptr;
-  std::string_view section;  // of the PTX ISA 9.0
+  std::string_view section = "";  // of the PTX ISA 9.0
   uint32_t sm = 80;
   uint64_t pairs_max = 12000;  // combinations of operands tried
   /// Instead of `define`, for what a warp does together: rows of sources and destinations of 32
