@@ -1,10 +1,9 @@
 // The kernel-level plugin: kvattn as kverify sees it. Translates DLPack to TensorView and Status to
 // kv_status; everything else is the library's.
-#include "harness/plugin/kverify_plugin.h"
-
 #include <algorithm>
 #include <cstring>
 
+#include "harness/plugin/kverify_plugin.h"
 #include "kvattn/attention.h"
 
 namespace {
@@ -18,10 +17,14 @@ kv_status answer(const Status& status, kv_error* why) {
     why->text[length] = '\0';
   }
   switch (status.code()) {
-    case StatusCode::kOk: return KV_OK;
-    case StatusCode::kRefused: return KV_REFUSED;
-    case StatusCode::kUnsupported: return KV_UNSUPPORTED;
-    case StatusCode::kFailed: return KV_FAILED;
+    case StatusCode::kOk:
+      return KV_OK;
+    case StatusCode::kRefused:
+      return KV_REFUSED;
+    case StatusCode::kUnsupported:
+      return KV_UNSUPPORTED;
+    case StatusCode::kFailed:
+      return KV_FAILED;
   }
   return KV_FAILED;
 }
@@ -33,9 +36,8 @@ StatusOr<DType> dtype_of(const char* name, DLDataType dtype) {
     if (dtype.code == kDLFloat && dtype.bits == 32) return DType::kF32;
     if (dtype.code == kDLInt && dtype.bits == 32) return DType::kI32;
   }
-  return unsupported(name, ": expected fp16, bf16, fp32 or int32, got type code ",
-                     int{dtype.code}, " with ", int{dtype.bits}, " bits and ", dtype.lanes,
-                     " lanes");
+  return unsupported(name, ": expected fp16, bf16, fp32 or int32, got type code ", int{dtype.code},
+                     " with ", int{dtype.bits}, " bits and ", dtype.lanes, " lanes");
 }
 
 struct Named {
@@ -53,8 +55,7 @@ Status to_view(const Named& named) {
                    int{t.device.device_type});
   }
   if (t.ndim < 1 || t.ndim > 4 || t.shape == nullptr || t.strides == nullptr) {
-    return refused(named.name, ": expected 1 to 4 dimensions with shape and strides, got ",
-                   t.ndim);
+    return refused(named.name, ": expected 1 to 4 dimensions with shape and strides, got ", t.ndim);
   }
   named.view.data = t.data == nullptr ? nullptr : static_cast<char*>(t.data) + t.byte_offset;
   named.view.dtype = *dtype;
@@ -99,8 +100,8 @@ StatusOr<AttentionShape> to_shape(const kv_attention_shape* s) {
     StatusOr<DType> same = dtype_of("shape", other);
     if (!same.ok()) return same.status();
     if (*same != *dtype) {
-      return unsupported("shape: expected Q and O in the dtype of the cache, ",
-                         dtype_name(*dtype), ", got ", dtype_name(*same));
+      return unsupported("shape: expected Q and O in the dtype of the cache, ", dtype_name(*dtype),
+                         ", got ", dtype_name(*same));
     }
   }
   if (s->causal > KV_CAUSAL_BOTTOM_RIGHT) {
@@ -131,6 +132,8 @@ kv_status supports(const kv_attention_shape* shape, kv_error* why) {
 
 static_assert(sizeof(Plan) <= sizeof(kv_plan::plugin_words));
 
+constexpr DLDataType kFloat32 = {kDLFloat, 32, 1};
+
 kv_status plan(const kv_attention_shape* shape, const kv_batch* batch, kv_plan* out,
                kv_error* why) {
   StatusOr<AttentionShape> s = to_shape(shape);
@@ -138,12 +141,12 @@ kv_status plan(const kv_attention_shape* shape, const kv_batch* batch, kv_plan* 
   if (batch == nullptr || out == nullptr || batch->struct_bytes < sizeof *batch ||
       out->struct_bytes < sizeof *out) {
     return answer(refused("plan: expected a kv_batch of ", sizeof *batch, " and a kv_plan of ",
-                          sizeof *out, " bytes or more"), why);
+                          sizeof *out, " bytes or more"),
+                  why);
   }
-  const BatchDescription description{
-      .query_lengths = {batch->query_lengths, batch->rows},
-      .kv_lengths = {batch->kv_lengths, batch->rows},
-      .variant = batch->variant == nullptr ? "" : batch->variant};
+  const BatchDescription description{.query_lengths = {batch->query_lengths, batch->rows},
+                                     .kv_lengths = {batch->kv_lengths, batch->rows},
+                                     .variant = batch->variant == nullptr ? "" : batch->variant};
   StatusOr<Plan> made = make_plan(*s, description);
   if (!made.ok()) return answer(made.status(), why);
   out->workspace_bytes = made->workspace_bytes;
@@ -151,8 +154,8 @@ kv_status plan(const kv_attention_shape* shape, const kv_batch* batch, kv_plan* 
   out->profile = {.struct_bytes = sizeof out->profile,
                   .tile_slots = made->tile_slots,
                   .order = made->ascending ? KV_ORDER_ASCENDING : KV_ORDER_ANY,
-                  .accumulate = KV_ACCUMULATE_FMA,
-                  .probability_dtype = {kDLFloat, 32, 1},
+                  .accumulate = made->tensor_cores ? KV_ACCUMULATE_MMA : KV_ACCUMULATE_FMA,
+                  .probability_dtype = made->tensor_cores ? shape->kv_dtype : kFloat32,
                   .row_sum_of_rounded = 0,
                   .splits = made->splits};
   std::memcpy(out->plugin_words, &*made, sizeof *made);
@@ -181,7 +184,8 @@ kv_status attend_batch(const kv_attend_args* args, kv_error* why) {
   if (args == nullptr || args->struct_bytes < sizeof *args || args->plan == nullptr ||
       args->plan->struct_bytes < sizeof *args->plan) {
     return answer(refused("attend: expected arguments of ", sizeof *args, " and a plan of ",
-                          sizeof *args->plan, " bytes or more"), why);
+                          sizeof *args->plan, " bytes or more"),
+                  why);
   }
   StatusOr<AttentionShape> shape = to_shape(args->shape);
   if (!shape.ok()) return answer(shape.status(), why);

@@ -79,8 +79,13 @@ struct Tensor {
   DLTensor view() {
     strides.assign(shape.size(), 1);
     for (size_t i = shape.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * shape[i];
-    return {memory.get(), {kDLCUDA, 0}, static_cast<int32_t>(shape.size()), dtype, shape.data(),
-            strides.data(), 0};
+    return {memory.get(),
+            {kDLCUDA, 0},
+            static_cast<int32_t>(shape.size()),
+            dtype,
+            shape.data(),
+            strides.data(),
+            0};
   }
 };
 Tensor floats(std::vector<int64_t> shape, const std::vector<float>& values) {
@@ -111,8 +116,8 @@ TEST(Plugin, RunsABatch) {
   kv_append_args append = {};
   append.struct_bytes = sizeof append;
   append.shape = &shape;
-  append.cache = {sizeof append.cache, key_cache.view(), value_cache.view(), table.view(),
-                  nullptr, nullptr};
+  append.cache = {sizeof append.cache, key_cache.view(), value_cache.view(),
+                  table.view(),        nullptr,          nullptr};
   append.key = key.view();
   append.value = value.view();
   append.token_offsets = offsets.view();

@@ -72,8 +72,8 @@ enum class Role : uint64_t { kQuery, kKey, kValue };
 
 struct Request {
   uint64_t seed = 0;
-  int32_t pad_left = 0;    // slots [0, pad_left) hold no token
-  int32_t pad_right = 0;   // nor do the last ones
+  int32_t pad_left = 0;   // slots [0, pad_left) hold no token
+  int32_t pad_right = 0;  // nor do the last ones
   int32_t slots = 0;
   std::vector<Page> pages = {};
 };
@@ -96,7 +96,8 @@ struct StepRow {
 
 struct StepResult {
   std::string variant;
-  std::vector<float> output, lse;    // [tokens, heads, head_dim], [tokens, heads]
+  bool rounds_weights;             // P is rounded to the dtype before P.V
+  std::vector<float> output, lse;  // [tokens, heads, head_dim], [tokens, heads]
   std::vector<uint8_t> output_bytes;
 };
 
@@ -177,13 +178,13 @@ class Server {
       end.push_back(r.slots - r.pad_right);
       for (int32_t slot = r.slots - row.queries; slot < r.slots; ++slot) {
         for (int64_t i = 0; i < shape_.query_heads * shape_.head_dim; ++i) {
-          encode(shape_.dtype, element(r, Role::kQuery, slot, i / shape_.head_dim,
-                                       i % shape_.head_dim), q);
+          encode(shape_.dtype,
+                 element(r, Role::kQuery, slot, i / shape_.head_dim, i % shape_.head_dim), q);
         }
       }
     }
-    const Plan plan = take(make_plan(
-        shape_, {.query_lengths = queries, .kv_lengths = lengths, .variant = variant}));
+    const Plan plan = take(
+        make_plan(shape_, {.query_lengths = queries, .kv_lengths = lengths, .variant = variant}));
     const size_t out = q.size(), lse_count = offsets.back() * shape_.query_heads;
     const DeviceMemory query = upload(q), o = upload(offsets), n = upload(lengths),
                        b = upload(begin), e = upload(end),
@@ -202,7 +203,10 @@ class Server {
                   .workspace = workspace.get()},
                  plan, shape_));
     check(cudaDeviceSynchronize());
-    StepResult result{std::string(variant_name(plan)), {}, download<float>(lse, lse_count),
+    StepResult result{std::string(variant_name(plan)),
+                      plan.tensor_cores != 0,
+                      {},
+                      download<float>(lse, lse_count),
                       download<uint8_t>(output, out)};
     for (size_t i = 0; i < out; i += dtype_bytes(shape_.dtype)) {
       result.output.push_back(decode(shape_.dtype, &result.output_bytes[i]));

@@ -21,8 +21,7 @@ StatusOr<BlockTable> BlockTable::create(Size size) {
   return BlockTable(size, *std::move(memory));
 }
 
-Status BlockTable::upload(const std::vector<std::span<const Page>>& requests,
-                          cudaStream_t stream) {
+Status BlockTable::upload(const std::vector<std::span<const Page>>& requests, cudaStream_t stream) {
   const auto rows = static_cast<int64_t>(requests.size());
   if (rows > size_.requests) {
     return refused("block table: expected at most ", size_.requests, " requests, got ", rows);

@@ -28,8 +28,8 @@ KvPool::KvPool(const AttentionShape& shape, Size size, DeviceMemory memory)
 
 StatusOr<KvPool> KvPool::create(const AttentionShape& shape, Size size) {
   if (Status s = check_shape(shape); !s.ok()) return s;
-  const bool counts_fit = size.layers >= 1 && size.layers < (int64_t{1} << 31) &&
-                          size.pages >= 1 && size.pages <= std::numeric_limits<int32_t>::max();
+  const bool counts_fit = size.layers >= 1 && size.layers < (int64_t{1} << 31) && size.pages >= 1 &&
+                          size.pages <= std::numeric_limits<int32_t>::max();
   const int64_t elements = counts_fit ? layer_elements(shape, size) : 0;
   if (elements == 0) {
     return refused("pool: expected 1 to 2^31 - 1 layers and pages, and bytes that fit 63 bits, ",

@@ -11,8 +11,12 @@ namespace {
 
 using testing::take;
 
-constexpr AttentionShape kShape = {.query_heads = 2, .kv_heads = 2, .head_dim = 64,
-                                   .page_slots = 16, .dtype = DType::kF16, .scale = 0.125f};
+constexpr AttentionShape kShape = {.query_heads = 2,
+                                   .kv_heads = 2,
+                                   .head_dim = 64,
+                                   .page_slots = 16,
+                                   .dtype = DType::kF16,
+                                   .scale = 0.125f};
 
 TEST(KvPool, HandsOutEveryPageOnceAndTakesItBack) {
   KvPool pool = take(KvPool::create(kShape, {.layers = 1, .pages = 5}));
@@ -51,7 +55,10 @@ TEST(KvPool, LaysOutLayersWithoutOverlap) {
 }
 
 TEST(KvPool, RefusesSizesThatCannotBe) {
-  for (KvPool::Size size : {KvPool::Size{0, 1}, {1, 0}, {-1, 4}, {1, int64_t{1} << 31},
+  for (KvPool::Size size : {KvPool::Size{0, 1},
+                            {1, 0},
+                            {-1, 4},
+                            {1, int64_t{1} << 31},
                             {int64_t{1} << 30, int64_t{1} << 30}}) {
     EXPECT_EQ(KvPool::create(kShape, size).status().code(), StatusCode::kRefused);
   }

@@ -1,5 +1,6 @@
 #include "kvattn/attention.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -10,37 +11,46 @@
 namespace kvattn {
 namespace {
 
-bool accepts(const Variant& variant, const BatchDescription& batch) {
-  for (int32_t length : batch.query_lengths) {
-    if (length < variant.query_length_min || length > variant.query_length_max) return false;
-  }
-  return true;
+bool fits(const QueryRange& range, const BatchDescription& batch) {
+  return std::ranges::all_of(batch.query_lengths,
+                             [&](int32_t length) { return length == 0 || range.has(length); });
 }
 
-StatusOr<uint32_t> choose_variant(const BatchDescription& batch) {
+bool fits(Types types, DType dtype) {
+  return types == Types::kAny || (types == Types::k32Bit) == (dtype == DType::kF32);
+}
+
+StatusOr<uint32_t> forced_variant(const AttentionShape& shape, const BatchDescription& batch) {
   for (uint32_t i = 0; i < variants().size(); ++i) {
     const Variant& variant = variants()[i];
-    if (!batch.variant.empty() && batch.variant != variant.name) continue;
-    if (accepts(variant, batch)) return i;
-    if (!batch.variant.empty()) {
-      return unsupported("variant \"", variant.name, "\" accepts ", variant.accepts,
+    if (batch.variant != variant.name) continue;
+    if (!fits(variant.types, shape.dtype)) {
+      return unsupported("variant \"", variant.name, "\" is not offered for ",
+                         dtype_name(shape.dtype));
+    }
+    if (!fits(variant.accepts, batch)) {
+      return unsupported("variant \"", variant.name, "\" accepts ", variant.accepts_text,
                          "; the batch has more");
     }
+    return i;
   }
   return unsupported("variant \"", batch.variant, "\" does not exist");
 }
 
-/// Bit i is set when the variant's i-th launch has a request to work on.
-uint32_t needed_launches(const Variant& variant, const BatchDescription& batch) {
-  uint32_t needed = 0;
-  for (size_t i = 0; i < variant.launches.size(); ++i) {
-    const LaunchRule& rule = variant.launches[i];
-    if (rule.kernel == nullptr) continue;
-    for (int32_t length : batch.query_lengths) {
-      if (length >= rule.query_length_min && length <= rule.query_length_max) needed |= 1u << i;
-    }
-  }
-  return needed;
+/// Some variant of the table is chosen for every batch.
+uint32_t chosen_variant(const AttentionShape& shape, const BatchDescription& batch) {
+  uint32_t i = 0;
+  while (!fits(variants()[i].types, shape.dtype) || !fits(variants()[i].chosen_for, batch)) ++i;
+  return i;
+}
+
+/// Adds what a launch of the plan declares: the plan's profile is the weakest of its launches'.
+void declare(Plan& plan, const KernelProfile& profile) {
+  const bool is_first = plan.tile_slots == 0;
+  plan.tile_slots = is_first ? profile.tile_slots : std::min(plan.tile_slots, profile.tile_slots);
+  plan.ascending = is_first ? profile.is_ascending : plan.ascending && profile.is_ascending;
+  plan.tensor_cores |= profile.uses_tensor_cores;
+  plan.splits = std::max(plan.splits, profile.splits);
 }
 
 PagedParams paged_params(const CacheView& cache, const AttentionShape& shape) {
@@ -89,9 +99,12 @@ AttendParams attend_params(const AttendCall& call, const AttentionShape& shape) 
 
 const AttendLaunchers& launchers(DType dtype) {
   switch (dtype) {
-    case DType::kF16: return kAttendF16;
-    case DType::kBF16: return kAttendBF16;
-    default: return kAttendF32;
+    case DType::kF16:
+      return kAttendF16;
+    case DType::kBF16:
+      return kAttendBF16;
+    default:
+      return kAttendF32;
   }
 }
 
@@ -105,16 +118,25 @@ Status from_cuda(const char* what, cudaError_t error) {
 
 StatusOr<Plan> make_plan(const AttentionShape& shape, const BatchDescription& batch) {
   if (Status s = check_batch(shape, batch); !s.ok()) return s;
-  StatusOr<uint32_t> index = choose_variant(batch);
-  if (!index.ok()) return index.status();
-  const Variant& variant = variants()[*index];
-  Plan plan{.variant = *index,
-            .tile_slots = variant.tile_slots,
-            .ascending = variant.ascending,
-            .splits = variant.splits,
-            .launches = needed_launches(variant, batch),
-            .requests = static_cast<int64_t>(batch.query_lengths.size())};
+  Plan plan{.variant = chosen_variant(shape, batch)};
+  if (!batch.variant.empty()) {
+    StatusOr<uint32_t> forced = forced_variant(shape, batch);
+    if (!forced.ok()) return forced.status();
+    plan.variant = *forced;
+  }
+  plan.requests = static_cast<int64_t>(batch.query_lengths.size());
   for (int32_t length : batch.query_lengths) plan.tokens += length;
+  const Variant& variant = variants()[plan.variant];
+  for (size_t i = 0; i < variant.launches.size(); ++i) {
+    const LaunchRule& rule = variant.launches[i];
+    const bool is_needed =
+        rule.kernel != nullptr && std::ranges::any_of(batch.query_lengths, [&](int32_t length) {
+          return rule.queries.has(length);
+        });
+    if (!is_needed) continue;
+    plan.launches |= 1u << i;
+    declare(plan, kernel_profile(rule.kernel, shape));
+  }
   return plan;
 }
 
@@ -150,11 +172,14 @@ Status attend(const AttendCall& call, const Plan& plan, const AttentionShape& sh
   AttendParams params = attend_params(call, shape);
   const Variant& variant = variants()[plan.variant];
   for (size_t i = 0; i < variant.launches.size(); ++i) {
+    if ((plan.launches >> i & 1) == 0) continue;
     const LaunchRule& rule = variant.launches[i];
-    if (rule.kernel == nullptr || (plan.launches >> i & 1) == 0) continue;
-    params.query_length_min = rule.query_length_min;
-    params.query_length_max = rule.query_length_max;
-    const auto launch = launchers(shape.dtype).*rule.kernel;
+    params.query_length_min = rule.queries.min;
+    params.query_length_max = rule.queries.max;
+    const auto launch = rule.kernel == nullptr ? nullptr : launchers(shape.dtype).*rule.kernel;
+    if (launch == nullptr) {
+      return refused("plan: was made for another dtype than ", dtype_name(shape.dtype));
+    }
     KVATTN_RETURN_IF_ERROR(from_cuda(variant.name, launch(params, call.stream)));
   }
   return {};

@@ -10,15 +10,20 @@ namespace {
 
 using namespace kvattn::testing;
 
-constexpr AttentionShape kShape = {.query_heads = 4, .kv_heads = 2, .head_dim = 64,
-                                   .page_slots = 16, .dtype = DType::kF16, .scale = 0.125f};
+constexpr AttentionShape kShape = {.query_heads = 4,
+                                   .kv_heads = 2,
+                                   .head_dim = 64,
+                                   .page_slots = 16,
+                                   .dtype = DType::kF16,
+                                   .scale = 0.125f};
 constexpr uint8_t kCanary = 0x5a;
 
 /// A lawful append and a lawful attend over memory that is filled with canaries.
 class Refusals : public ::testing::Test {
  protected:
-  Refusals() : table_(take(BlockTable::create({.requests = 2, .pages_max = 3}))),
-               pool_(take(KvPool::create(kShape, {.layers = 1, .pages = 8}))) {
+  Refusals()
+      : table_(take(BlockTable::create({.requests = 2, .pages_max = 3}))),
+        pool_(take(KvPool::create(kShape, {.layers = 1, .pages = 8}))) {
     const std::vector<Page> pages = take(pool_.acquire(2));
     check(table_.upload({{&pages[0], 1}, {&pages[1], 1}}, nullptr));
     const CacheView cache = take(pool_.layer(0, table_));
@@ -87,9 +92,8 @@ struct BadTensor {
 std::vector<BadTensor> bad_tensors() {
   using enum StatusCode;
   return {
-      {"dtype", kRefused, [](TensorView& t) {
-         t.dtype = t.dtype == DType::kF16 ? DType::kF32 : DType::kF16;
-       }},
+      {"dtype", kRefused,
+       [](TensorView& t) { t.dtype = t.dtype == DType::kF16 ? DType::kF32 : DType::kF16; }},
       {"shape", kRefused, [](TensorView& t) { t.rank -= 1; }},
       {"shape", kRefused, [](TensorView& t) { t.shape[t.rank - 1] += 1; }},
       {"shape", kRefused, [](TensorView& t) { t.shape[0] = -1; }},
@@ -109,13 +113,13 @@ std::vector<BadTensor> bad_strides() {
 TEST_F(Refusals, NamesEveryBadTensorOfAppend) {
   struct Member {
     std::string name;
-    TensorView AppendCall::* tensor;
+    TensorView AppendCall::*tensor;
     bool strided;
   };
-  for (const auto& [name, tensor, strided] :
-       {Member{"key", &AppendCall::key, true}, {"value", &AppendCall::value, true},
-        {"token_offsets", &AppendCall::token_offsets, false},
-        {"first_slots", &AppendCall::first_slots, false}}) {
+  for (const auto& [name, tensor, strided] : {Member{"key", &AppendCall::key, true},
+                                              {"value", &AppendCall::value, true},
+                                              {"token_offsets", &AppendCall::token_offsets, false},
+                                              {"first_slots", &AppendCall::first_slots, false}}) {
     std::vector<BadTensor> all = bad_tensors(), strides = bad_strides();
     if (strided) all.insert(all.end(), strides.begin(), strides.end());
     for (const BadTensor& bad : all) {
@@ -133,14 +137,15 @@ TEST_F(Refusals, NamesEveryBadTensorOfAppend) {
 TEST_F(Refusals, NamesEveryBadTensorOfAttend) {
   struct Member {
     std::string name;
-    TensorView AttendCall::* tensor;
+    TensorView AttendCall::*tensor;
     bool strided;
   };
-  for (const auto& [name, tensor, strided] :
-       {Member{"query", &AttendCall::query, true}, {"output", &AttendCall::output, true},
-        {"lse", &AttendCall::lse, true}, {"kv_lengths", &AttendCall::kv_lengths, false},
-        {"key_begin", &AttendCall::key_begin, false},
-        {"key_end", &AttendCall::key_end, false}}) {
+  for (const auto& [name, tensor, strided] : {Member{"query", &AttendCall::query, true},
+                                              {"output", &AttendCall::output, true},
+                                              {"lse", &AttendCall::lse, true},
+                                              {"kv_lengths", &AttendCall::kv_lengths, false},
+                                              {"key_begin", &AttendCall::key_begin, false},
+                                              {"key_end", &AttendCall::key_end, false}}) {
     std::vector<BadTensor> all = bad_tensors(), strides = bad_strides();
     if (strided) all.insert(all.end(), strides.begin(), strides.end());
     for (const BadTensor& bad : all) {
@@ -159,14 +164,14 @@ TEST_F(Refusals, NamesEveryBadTensorOfAttend) {
 TEST_F(Refusals, NamesEveryBadTensorOfTheCache) {
   struct Member {
     std::string name;
-    TensorView CacheView::* tensor;
+    TensorView CacheView::*tensor;
   };
-  for (const auto& [name, tensor] : {Member{"key cache", &CacheView::key},
-                                     {"value cache", &CacheView::value}}) {
+  for (const auto& [name, tensor] :
+       {Member{"key cache", &CacheView::key}, {"value cache", &CacheView::value}}) {
     std::vector<BadTensor> all = bad_tensors(), strides = bad_strides();
     all.insert(all.end(), strides.begin(), strides.end());
-    all.push_back({"16 bytes", StatusCode::kUnsupported,
-                   [](TensorView& t) { t.strides[1] = 129; }});
+    all.push_back(
+        {"16 bytes", StatusCode::kUnsupported, [](TensorView& t) { t.strides[1] = 129; }});
     for (const BadTensor& bad : all) {
       AttendCall call = attend_;
       bad.spoil(call.cache.*tensor);
@@ -218,22 +223,22 @@ TEST(Shapes, AreRefusedOrUnsupportedWithAReason) {
   };
   using enum StatusCode;
   using S = AttentionShape&;
-  for (const auto& [code, what, spoil] : std::vector<BadShape>{
-           {kRefused, "query heads", [](S s) { s.query_heads = 3; }},
-           {kRefused, "query heads", [](S s) { s.query_heads = 0; }},
-           {kRefused, "query heads", [](S s) { s.kv_heads = 0; }},
-           {kUnsupported, "query heads", [](S s) { s.query_heads = 131072; }},
-           {kRefused, "dtype", [](S s) { s.dtype = DType::kI32; }},
-           {kRefused, "head_dim", [](S s) { s.head_dim = 0; }},
-           {kUnsupported, "head_dim", [](S s) { s.head_dim = 68; }},
-           {kUnsupported, "page_slots", [](S s) { s.page_slots = 0; }},
-           {kUnsupported, "page_slots", [](S s) { s.page_slots = 24; }},
-           {kUnsupported, "page_slots", [](S s) { s.page_slots = 512; }},
-           {kRefused, "scale", [](S s) { s.scale = NAN; }},
-           {kRefused, "scale", [](S s) { s.scale = INFINITY; }},
-           {kRefused, "causal", [](S s) { s.causal = static_cast<Causal>(3); }},
-           {kRefused, "window", [](S s) { s.window_left = -2; }},
-           {kRefused, "window", [](S s) { s.window_right = -2; }}}) {
+  for (const auto& [code, what, spoil] :
+       std::vector<BadShape>{{kRefused, "query heads", [](S s) { s.query_heads = 3; }},
+                             {kRefused, "query heads", [](S s) { s.query_heads = 0; }},
+                             {kRefused, "query heads", [](S s) { s.kv_heads = 0; }},
+                             {kUnsupported, "query heads", [](S s) { s.query_heads = 131072; }},
+                             {kRefused, "dtype", [](S s) { s.dtype = DType::kI32; }},
+                             {kRefused, "head_dim", [](S s) { s.head_dim = 0; }},
+                             {kUnsupported, "head_dim", [](S s) { s.head_dim = 68; }},
+                             {kUnsupported, "page_slots", [](S s) { s.page_slots = 0; }},
+                             {kUnsupported, "page_slots", [](S s) { s.page_slots = 24; }},
+                             {kUnsupported, "page_slots", [](S s) { s.page_slots = 512; }},
+                             {kRefused, "scale", [](S s) { s.scale = NAN; }},
+                             {kRefused, "scale", [](S s) { s.scale = INFINITY; }},
+                             {kRefused, "causal", [](S s) { s.causal = static_cast<Causal>(3); }},
+                             {kRefused, "window", [](S s) { s.window_left = -2; }},
+                             {kRefused, "window", [](S s) { s.window_right = -2; }}}) {
     AttentionShape shape = kShape;
     spoil(shape);
     const Status status = check_shape(shape);

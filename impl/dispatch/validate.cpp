@@ -107,8 +107,7 @@ Status check_index_tensor(const char* name, const TensorView& t, int64_t size) {
   return check_tensor(t, {name, DType::kI32, 1, {size}, dtype_bytes(DType::kI32)});
 }
 
-Status check_cache(const CacheView& cache, const AttentionShape& shape, int64_t requests,
-                   Use use) {
+Status check_cache(const CacheView& cache, const AttentionShape& shape, int64_t requests, Use use) {
   const std::array<int64_t, 4> slots = {Expected::kAny, shape.page_slots, shape.kv_heads,
                                         shape.head_dim};
   KVATTN_RETURN_IF_ERROR(
@@ -119,8 +118,9 @@ Status check_cache(const CacheView& cache, const AttentionShape& shape, int64_t 
     return refused("cache: expected as many key pages as value pages, below 2^31, got ",
                    cache.key.shape[0], " and ", cache.value.shape[0]);
   }
-  return check_tensor(cache.block_table, {"block table", DType::kI32, 2,
-                                          {requests, Expected::kAny}, dtype_bytes(DType::kI32)});
+  return check_tensor(
+      cache.block_table,
+      {"block table", DType::kI32, 2, {requests, Expected::kAny}, dtype_bytes(DType::kI32)});
 }
 
 /// Number of requests, taken from a tensor of offsets.
@@ -146,8 +146,8 @@ Status check_token_count(const AttentionShape& shape, int64_t tokens, int64_t re
 
 Status check_shape(const AttentionShape& s) {
   if (s.query_heads < 1 || s.kv_heads < 1 || s.query_heads % s.kv_heads != 0) {
-    return refused("shape: expected query heads to be a multiple of KV heads, got ",
-                   s.query_heads, " and ", s.kv_heads);
+    return refused("shape: expected query heads to be a multiple of KV heads, got ", s.query_heads,
+                   " and ", s.kv_heads);
   }
   if (s.query_heads > kGridYMax) {
     return unsupported("shape: expected at most ", kGridYMax, " query heads, got ", s.query_heads);
@@ -156,8 +156,9 @@ Status check_shape(const AttentionShape& s) {
     return refused("shape: expected dtype fp16, bf16 or fp32, got ", dtype_name(s.dtype));
   }
   if (s.head_dim < 1) return refused("shape: expected a positive head_dim, got ", s.head_dim);
-  if (s.head_dim != 64 && s.head_dim != 128) {
-    return unsupported("shape: expected head_dim 64 or 128, got ", s.head_dim);
+  if (s.head_dim % 8 != 0 || s.head_dim > 256) {
+    return unsupported("shape: expected head_dim to be a multiple of 8, up to 256, got ",
+                       s.head_dim);
   }
   if (s.page_slots < 1 || s.page_slots > 256 || !std::has_single_bit<uint64_t>(s.page_slots)) {
     return unsupported("shape: expected page_slots to be a power of two in 1..256, got ",
@@ -201,8 +202,7 @@ Status check_append(const AppendCall& call, const AttentionShape& shape) {
   const std::array<int64_t, 4> rows = {tokens, shape.kv_heads, shape.head_dim};
   KVATTN_RETURN_IF_ERROR(check_tensor(call.key, {"key", shape.dtype, 3, rows, kVectorBytes}));
   KVATTN_RETURN_IF_ERROR(check_tensor(call.value, {"value", shape.dtype, 3, rows, kVectorBytes}));
-  KVATTN_RETURN_IF_ERROR(
-      check_index_tensor("token_offsets", call.token_offsets, *requests + 1));
+  KVATTN_RETURN_IF_ERROR(check_index_tensor("token_offsets", call.token_offsets, *requests + 1));
   return check_index_tensor("first_slots", call.first_slots, *requests);
 }
 
@@ -219,13 +219,15 @@ Status check_attend(const AttendCall& call, const Plan& plan, const AttentionSha
   KVATTN_RETURN_IF_ERROR(check_cache(call.cache, shape, *requests, Use::kRead));
   const std::array<int64_t, 4> rows = {tokens, shape.query_heads, shape.head_dim};
   KVATTN_RETURN_IF_ERROR(check_tensor(call.query, {"query", shape.dtype, 3, rows, kVectorBytes}));
-  KVATTN_RETURN_IF_ERROR(check_tensor(
-      call.output, {"output", shape.dtype, 3, rows, kVectorBytes, Use::kWritten}));
-  KVATTN_RETURN_IF_ERROR(check_tensor(call.lse, {"lse", DType::kF32, 2,
-                                                 {tokens, shape.query_heads},
-                                                 dtype_bytes(DType::kF32), Use::kWritten}));
   KVATTN_RETURN_IF_ERROR(
-      check_index_tensor("query_offsets", call.query_offsets, *requests + 1));
+      check_tensor(call.output, {"output", shape.dtype, 3, rows, kVectorBytes, Use::kWritten}));
+  KVATTN_RETURN_IF_ERROR(check_tensor(call.lse, {"lse",
+                                                 DType::kF32,
+                                                 2,
+                                                 {tokens, shape.query_heads},
+                                                 dtype_bytes(DType::kF32),
+                                                 Use::kWritten}));
+  KVATTN_RETURN_IF_ERROR(check_index_tensor("query_offsets", call.query_offsets, *requests + 1));
   KVATTN_RETURN_IF_ERROR(check_index_tensor("kv_lengths", call.kv_lengths, *requests));
   KVATTN_RETURN_IF_ERROR(check_index_tensor("key_begin", call.key_begin, *requests));
   KVATTN_RETURN_IF_ERROR(check_index_tensor("key_end", call.key_end, *requests));

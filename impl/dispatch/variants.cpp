@@ -3,39 +3,37 @@
 namespace kvattn {
 namespace {
 
-constexpr int32_t kAnyLength = std::numeric_limits<int32_t>::max();
 constexpr auto kReference = &AttendLaunchers::reference;
 constexpr auto kDecode = &AttendLaunchers::decode;
+constexpr auto kPrefill = &AttendLaunchers::prefill;
 
+constexpr int32_t kMany = std::numeric_limits<int32_t>::max();
+constexpr QueryRange kOne = {1, 1}, kSeveral = {2, kMany}, kAny = {1, kMany}, kNone = {1, 0};
+constexpr const char* kAnyText = "any number of queries";
+constexpr const char* kOneText = "at most one query for each request";
+
+// name, what it accepts, types, chosen for, accepts, launches
 constexpr Variant kVariants[] = {
-    {.name = "decode",
-     .accepts = "at most one query for each request",
-     .query_length_min = 0,
-     .query_length_max = 1,
-     .launches = {{{kDecode, 1, 1}}},
-     .tile_slots = kWarpTileSlots,
-     .ascending = 0,
-     .splits = kDecodeWarps},
-    {.name = "mixed",
-     .accepts = "any number of queries",
-     .query_length_min = 0,
-     .query_length_max = kAnyLength,
-     .launches = {{{kDecode, 1, 1}, {kReference, 2, kAnyLength}}},
-     .tile_slots = kWarpTileSlots,
-     .ascending = 0,
-     .splits = kDecodeWarps},
-    {.name = "reference",
-     .accepts = "any number of queries",
-     .query_length_min = 0,
-     .query_length_max = kAnyLength,
-     .launches = {{{kReference, 1, kAnyLength}}},
-     .tile_slots = kWarpTileSlots,
-     .ascending = 1,
-     .splits = 1},
+    {"decode", kOneText, Types::kAny, kOne, kOne, {{{kDecode, kOne}}}},
+    {"prefill", kAnyText, Types::k16Bit, kSeveral, kAny, {{{kPrefill, kAny}}}},
+    {"mixed", kAnyText, Types::k16Bit, kAny, kAny, {{{kDecode, kOne}, {kPrefill, kSeveral}}}},
+    {"mixed_fp32",
+     kAnyText,
+     Types::k32Bit,
+     kAny,
+     kAny,
+     {{{kDecode, kOne}, {kReference, kSeveral}}}},
+    {"reference", kAnyText, Types::kAny, kNone, kAny, {{{kReference, kAny}}}},
 };
 
 }  // namespace
 
 std::span<const Variant> variants() { return kVariants; }
+
+KernelProfile kernel_profile(Kernel kernel, const AttentionShape& shape) {
+  if (kernel == kPrefill) return {mma_tile_slots(shape.head_dim), true, true, 1};
+  if (kernel == kDecode) return {kWarpTileSlots, false, false, kDecodeWarps};
+  return {kWarpTileSlots, true, false, 1};
+}
 
 }  // namespace kvattn

@@ -1,8 +1,8 @@
 // Purpose: the dispatch table: the name of every kernel variant, when it may run, what it launches
 // and what it declares about its algorithm.
-// Contract: data only. The variant of a batch is the first one in the table that accepts it and is
-// not `forced_only`. A request's kernel depends on the request alone, so that its bits do not depend
-// on its company.
+// Contract: data only. A batch runs the first variant that is chosen for it, or the one that its
+// caller forces. Which kernel a request gets depends on the request alone, so that its bits do not
+// depend on its company.
 #pragma once
 
 #include <array>
@@ -15,20 +15,39 @@
 
 namespace kvattn {
 
-/// One kernel over the requests whose query length lies in [min, max].
-struct LaunchRule {
-  AttendLaunchers::Launch AttendLaunchers::* kernel;
-  int32_t query_length_min, query_length_max;
+/// Numbers of queries of a request; requests without queries fit every range.
+struct QueryRange {
+  int32_t min, max;
+  bool has(int32_t length) const { return length >= min && length <= max; }
 };
+
+using Kernel = AttendLaunchers::Launch AttendLaunchers::*;
+
+/// One kernel over the requests in a range. kernel nullptr: no launch.
+struct LaunchRule {
+  Kernel kernel;
+  QueryRange queries;
+};
+
+enum class Types { kAny, k16Bit, k32Bit };
 
 struct Variant {
   const char* name;
-  const char* accepts;  // in words, for messages
-  int32_t query_length_min, query_length_max;  // of every request
-  std::array<LaunchRule, 2> launches;          // an empty one has kernel nullptr
-  uint32_t tile_slots, ascending, splits;      // see Plan
+  const char* accepts_text;  // for messages
+  Types types;
+  QueryRange chosen_for;  // runs unforced when every request fits
+  QueryRange accepts;     // runs forced when every request fits
+  std::array<LaunchRule, 2> launches;
 };
 
 std::span<const Variant> variants();
+
+/// What a kernel declares about its algorithm.
+struct KernelProfile {
+  uint32_t tile_slots;
+  bool is_ascending, uses_tensor_cores;
+  uint32_t splits;
+};
+KernelProfile kernel_profile(Kernel kernel, const AttentionShape& shape);
 
 }  // namespace kvattn

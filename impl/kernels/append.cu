@@ -16,9 +16,8 @@ template <class Element>
 __global__ void append_kernel(const AppendParams p) {
   constexpr int kElements = kVectorBytes / sizeof(Element);
   const int32_t token = blockIdx.x;
-  const int32_t request = find_request(p.requests, token, [&](int32_t b) {
-    return p.token_offsets[b];
-  });
+  const int32_t request =
+      find_request(p.requests, token, [&](int32_t b) { return p.token_offsets[b]; });
   const int32_t slot = p.first_slots[request] + token - p.token_offsets[request];
   const PagedParams& cache = p.cache;
   const int64_t page =

@@ -15,16 +15,15 @@
 
 #include "impl/kernels/batch.cuh"
 #include "impl/kernels/launch.h"
+#include "impl/kernels/score.cuh"
 #include "impl/kernels/vector.cuh"
 #include "impl/kernels/warp.cuh"
 
 namespace kvattn {
 
-constexpr float kLn2 = 0.693147180559945309f;
-
 /// State of the online softmax of one query row. `sum` is this lane's part.
 struct RowState {
-  Visible visible;
+  MaskedRow mask;
   float max_log2, sum;
   Vec8 query, output;
 };
@@ -53,30 +52,19 @@ struct WarpAttention {
   Visible reads;  // what this lane reads of it: nothing when its dimensions are past the head's
   const T *key, *value;  // this lane's dimensions of slot 0 of page 0
 
-  __device__ int64_t token_of(int row) const {
-    return tile.first_token + (tile.first_row + row) / p.group;
-  }
-  __device__ int64_t head_of(int row) const {
-    return static_cast<int64_t>(kv_head) * p.group + (tile.first_row + row) % p.group;
-  }
-
   __device__ void begin() {
-    seen = {INT32_MAX, -1};
+    seen = visible_slots(p, tile);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       RowState& row = rows[r];
+      row.mask = masked_row(p, tile, r);
       row.max_log2 = -INFINITY;
       row.sum = 0;
       row.output = row.query = {};
-      row.visible = {0, -1};
-      if (r >= tile.row_count) continue;
-      row.visible = visible_slots(p, tile, (tile.first_row + r) / p.group);
-      if (row.visible.last < 0) continue;
-      seen.first = min(seen.first, row.visible.first);
-      seen.last = max(seen.last, row.visible.last);
-      if (place.dim < p.head_dim) {
-        row.query = load8(static_cast<const T*>(p.query) + token_of(r) * p.query_token_stride +
-                          head_of(r) * p.query_head_stride + place.dim);
+      if (r < tile.row_count && place.dim < p.head_dim) {
+        const RowAddress at = row_address(p, tile, kv_head, r);
+        row.query = load8(static_cast<const T*>(p.query) + at.token * p.query_token_stride +
+                          at.head * p.query_head_stride + place.dim);
       }
     }
     reads = place.dim < p.head_dim ? seen : Visible{0, -1};
@@ -93,8 +81,8 @@ struct WarpAttention {
   /// Lane i of a group looks up the page of the slot that the group reads in step i.
   __device__ int32_t page_of_lane(int32_t base) const {
     const int32_t slot = min(max(base + place.slot_of_step(place.index), seen.first), seen.last);
-    return p.cache.block_table[tile.request * p.cache.block_table_stride +
-                               (slot >> p.cache.page_shift)];
+    return p.cache
+        .block_table[tile.request * p.cache.block_table_stride + (slot >> p.cache.page_shift)];
   }
 
   __device__ int64_t slot_in_page(int32_t base, int step) const {
@@ -124,8 +112,7 @@ struct WarpAttention {
 
   /// Takes 32 scores into the row's state; returns the weight of this lane's slot.
   __device__ float weigh(RowState& row, float dot, int32_t slot) const {
-    const bool is_visible = slot >= row.visible.first && slot <= row.visible.last;
-    const float score_log2 = is_visible ? __fmul_rn(dot, p.scale_log2) : -INFINITY;
+    const float score_log2 = row.mask.sees(slot) ? __fmul_rn(dot, p.scale_log2) : -INFINITY;
     const float max_log2 = fmaxf(row.max_log2, warp_max(score_log2));
     // As long as nothing was visible, any finite shift keeps the exponents from becoming NaN.
     const float shift = max_log2 == -INFINITY ? 0.0f : max_log2;
@@ -184,14 +171,15 @@ struct WarpAttention {
     Vec8 result;
 #pragma unroll
     for (int i = 0; i < kVector; ++i) result.x[i] = __fmul_rn(row.output.x[i], inverse);
+    const RowAddress at = row_address(p, tile, kv_head, r);
     if (place.group == 0 && place.dim < p.head_dim) {
-      store8(static_cast<T*>(p.output) + token_of(r) * p.output_token_stride +
-                 head_of(r) * p.output_head_stride + place.dim, result);
+      store8(static_cast<T*>(p.output) + at.token * p.output_token_stride +
+                 at.head * p.output_head_stride + place.dim,
+             result);
     }
     if (place.lane == 0) {
-      p.lse[token_of(r) * p.lse_token_stride + head_of(r) * p.lse_head_stride] =
-          row.sum == 0 ? -INFINITY
-                       : __fmaf_rn(row.max_log2, kLn2, __fmul_rn(log2_approx(row.sum), kLn2));
+      p.lse[at.token * p.lse_token_stride + at.head * p.lse_head_stride] =
+          natural_lse(row.max_log2, row.sum);
     }
   }
 };

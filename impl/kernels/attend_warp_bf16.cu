@@ -3,6 +3,7 @@
 
 namespace kvattn {
 
-const AttendLaunchers kAttendBF16 = {launch_reference<__nv_bfloat16>, launch_decode<__nv_bfloat16>};
+const AttendLaunchers kAttendBF16 = {launch_reference<__nv_bfloat16>, launch_decode<__nv_bfloat16>,
+                                     launch_prefill_bf16};
 
 }  // namespace kvattn

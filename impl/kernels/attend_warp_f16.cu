@@ -3,6 +3,7 @@
 
 namespace kvattn {
 
-const AttendLaunchers kAttendF16 = {launch_reference<__half>, launch_decode<__half>};
+const AttendLaunchers kAttendF16 = {launch_reference<__half>, launch_decode<__half>,
+                                    launch_prefill_f16};
 
 }  // namespace kvattn

@@ -3,6 +3,6 @@
 
 namespace kvattn {
 
-const AttendLaunchers kAttendF32 = {launch_reference<float>, launch_decode<float>};
+const AttendLaunchers kAttendF32 = {launch_reference<float>, launch_decode<float>, nullptr};
 
 }  // namespace kvattn

@@ -16,11 +16,12 @@ cudaError_t launch_instance(const AttendParams& p, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
-/// Rows are kLanes vectors of eight elements long.
+/// Rows are kLanes vectors of eight elements long. Wide heads need more registers for each row.
 template <class T, int kRows, int kWarps>
 cudaError_t launch_for_head_dim(const AttendParams& p, cudaStream_t stream) {
-  return p.head_dim <= 64 ? launch_instance<T, 8, kRows, kWarps>(p, stream)
-                          : launch_instance<T, 16, kRows, kWarps>(p, stream);
+  if (p.head_dim <= 64) return launch_instance<T, 8, kRows, kWarps>(p, stream);
+  if (p.head_dim <= 128) return launch_instance<T, 16, kRows, kWarps>(p, stream);
+  return launch_instance<T, 32, (kRows + 1) / 2, kWarps>(p, stream);
 }
 
 template <class T>

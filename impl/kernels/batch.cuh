@@ -51,24 +51,32 @@ __device__ inline RowTile find_row_tile(const AttendParams& p, int32_t index, in
   return tile;
 }
 
-/// Slots [first, last] that a query sees; empty when first > last.
+/// Slots [first, last]; empty when first > last, then {0, -1}.
 struct Visible {
   int32_t first, last;
 };
 
-/// `query` counts from the request's first query, `slots` is its kv length.
-__device__ inline Visible visible_slots(const AttendParams& p, const RowTile& tile, int32_t query) {
+/// What the queries [query_first, query_last] of the tile's request see between them, counted from
+/// its first query. Both ends of what a query sees grow with its number, and neighbours leave no
+/// gap.
+__device__ inline Visible visible_slots(const AttendParams& p, const RowTile& tile,
+                                        int32_t query_first, int32_t query_last) {
   constexpr int32_t kTopLeft = 1;
   const int32_t slots = p.kv_lengths[tile.request];
-  const int64_t anchor =
-      p.causal == kTopLeft ? query : static_cast<int64_t>(slots) - tile.query_length + query;
+  const int64_t shift = p.causal == kTopLeft ? 0 : static_cast<int64_t>(slots) - tile.query_length;
   int64_t first = max(p.key_begin[tile.request], 0);
   int64_t last = min(p.key_end[tile.request], slots) - 1;
-  if (p.causal != 0) last = min(last, anchor);
-  if (p.window_left >= 0) first = max(first, anchor - p.window_left);
-  if (p.window_right >= 0) last = min(last, anchor + p.window_right);
+  if (p.causal != 0) last = min(last, shift + query_last);
+  if (p.window_left >= 0) first = max(first, shift + query_first - p.window_left);
+  if (p.window_right >= 0) last = min(last, shift + query_last + p.window_right);
   if (first > last) return {0, -1};
   return {static_cast<int32_t>(first), static_cast<int32_t>(last)};
+}
+
+/// What the tile's rows see between them.
+__device__ inline Visible visible_slots(const AttendParams& p, const RowTile& tile) {
+  return visible_slots(p, tile, tile.first_row / p.group,
+                       (tile.first_row + tile.row_count - 1) / p.group);
 }
 
 }  // namespace kvattn

@@ -17,12 +17,20 @@ cudaError_t launch_append(const AppendParams& params, DType dtype, cudaStream_t 
 constexpr uint32_t kWarpTileSlots = 32;
 constexpr uint32_t kDecodeWarps = 4;
 
-/// The kernels of one dtype.
+/// The kernels of one dtype. nullptr: there is none.
 struct AttendLaunchers {
   using Launch = cudaError_t (*)(const AttendParams&, cudaStream_t);
   Launch reference;  // attend_warp.cuh, version 1
   Launch decode;     // attend_warp.cuh, version 2
+  Launch prefill;    // attend_mma.cuh; fp16 and bf16
 };
 extern const AttendLaunchers kAttendF16, kAttendBF16, kAttendF32;
+
+/// Slots that one step of the online softmax takes in attend_mma.cuh.
+constexpr uint32_t mma_tile_slots(int64_t head_dim) { return head_dim <= 128 ? 64 : 32; }
+
+/// attend_mma.cuh
+cudaError_t launch_prefill_f16(const AttendParams& params, cudaStream_t stream);
+cudaError_t launch_prefill_bf16(const AttendParams& params, cudaStream_t stream);
 
 }  // namespace kvattn

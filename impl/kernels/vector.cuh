@@ -1,5 +1,6 @@
 // Purpose: eight consecutive elements as fp32, the unit in which the kernels read and write rows.
-// Contract: addresses are 16-byte aligned. Conversion to fp32 is exact, from fp32 rounds to nearest.
+// Contract: addresses are 16-byte aligned. Conversion to fp32 is exact, from fp32 rounds to
+// nearest.
 #pragma once
 
 #include <cuda_bf16.h>

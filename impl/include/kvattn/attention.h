@@ -41,7 +41,7 @@ enum class Causal : uint8_t {
 /// What all calls of one model have in common.
 struct AttentionShape {
   int64_t query_heads = 0, kv_heads = 0;  // query_heads is a multiple of kv_heads
-  int64_t head_dim = 0;                   // of K and of V: 64 or 128
+  int64_t head_dim = 0;                   // of K and of V: a multiple of 8, up to 256
   int64_t page_slots = 0;                 // a power of two, 1..256
   DType dtype = DType::kF16;              // of Q, K, V and O: fp16, bf16 or fp32
   float scale = 0;                        // finite; factor of q.k
@@ -85,11 +85,12 @@ struct BatchDescription {
 
 /// How a batch will run. Plain data: it may be copied as bytes.
 struct Plan {
-  uint32_t variant = 0;         // index into the dispatch table; see variant_name
-  uint32_t tile_slots = 0;      // slots for each step of the online softmax
-  uint32_t ascending = 0;       // 1: every query visits tiles in ascending order
-  uint32_t splits = 1;          // parts that a query's slots are divided into, merged at the end
-  uint32_t launches = 0;        // bit i: some request needs launch i of the variant
+  uint32_t variant = 0;       // index into the dispatch table; see variant_name
+  uint32_t launches = 0;      // bit i: some request needs launch i of the variant
+  uint32_t tile_slots = 0;    // slots for each step of the online softmax, at least
+  uint32_t ascending = 0;     // 1: every query visits tiles in ascending order
+  uint32_t tensor_cores = 0;  // 1: products by mma, P rounded to the 16-bit dtype before P.V
+  uint32_t splits = 1;        // parts that a query's slots are divided into, merged at the end
   int64_t requests = 0, tokens = 0;
   uint64_t workspace_bytes = 0;
 };

@@ -70,10 +70,9 @@ class [[nodiscard]] StatusOr {
 };
 
 /// Returns from the calling function with the Status of `expression` unless it is ok.
-#define KVATTN_RETURN_IF_ERROR(expression)                              \
-  do {                                                                  \
-    if (::kvattn::Status kvattn_status = (expression); !kvattn_status.ok()) \
-      return kvattn_status;                                             \
+#define KVATTN_RETURN_IF_ERROR(expression)                                                        \
+  do {                                                                                            \
+    if (::kvattn::Status kvattn_status = (expression); !kvattn_status.ok()) return kvattn_status; \
   } while (false)
 
 }  // namespace kvattn

@@ -1,0 +1,299 @@
+// Attention on tensor cores, fp16 and bf16.
+//
+// Version 1 ("prefill"): the scheme of FlashAttention-2 over a paged cache. A block takes
+// 16 * kWarps packed query rows, 16 to a warp. K and V come in tiles of kTile slots by asynchronous
+// copies, the next tile's while this one is used. Scores, softmax and O stay in registers in the
+// layout of the products, so P feeds the second product without passing through memory.
+//
+// Tiles start at multiples of kTile and are visited in ascending order; slots that a row does not
+// see have weight zero, and tiles and steps that nobody in the block sees are left out, which
+// changes no bit. So a query's bits depend on its request only, and not on how many warps share the
+// block.
+#pragma once
+
+#include "impl/kernels/batch.cuh"
+#include "impl/kernels/launch.h"
+#include "impl/kernels/score.cuh"
+#include "impl/kernels/tensor_core.cuh"
+#include "impl/kernels/warp.cuh"
+
+namespace kvattn {
+
+constexpr int kMmaRows = 16;  // of one warp
+constexpr int kMmaStep = 16;  // slots of one P.V product
+constexpr int kMmaStages = 2;
+
+/// Fewer slots to a tile for wide heads, whose O alone fills half the registers.
+template <int kDim>
+constexpr int kMmaTile = mma_tile_slots(kDim);
+
+/// Q, then kMmaStages tiles of K and of V.
+template <int kDim, int kWarps>
+constexpr int kMmaSharedBytes = (kMmaRows * kWarps + 2 * kMmaStages * kMmaTile<kDim>)*kDim * 2;
+
+template <class T, int kDim, int kWarps>
+struct MmaAttention {
+  static constexpr int kTile = kMmaTile<kDim>;
+  static constexpr int kThreads = kWarps * kWarpLanes;
+  static constexpr int kChunks = kDim / kVector;
+  static constexpr int kSlotTiles = kTile / 8;  // products along the slots of a score tile
+  static constexpr int kDimTiles = kDim / 8;    // products along the dimensions of O
+  static constexpr int kDimSteps = kDim / 16;
+  static constexpr bool kKeepsQuery = kDim <= 128;  // Q in registers for the whole loop
+  using Rows = SwizzledRows<kDim>;
+
+  const AttendParams& p;
+  const RowTile& tile;
+  int32_t kv_head;
+  uint32_t shared;
+  int lane = threadIdx.x % kWarpLanes, warp = threadIdx.x / kWarpLanes;
+  Visible seen;  // hull over the block's rows
+  uint32_t query[kKeepsQuery ? kDimSteps : 1][4];
+  // A lane holds parts of two rows: lane / 4 and lane / 4 + 8 of its warp.
+  MaskedRow rows[2];
+  float max_log2[2], sum[2];
+  float output[kDimTiles][4];
+
+  __device__ Rows query_rows() const { return {shared}; }
+  __device__ Rows key_rows(int stage) const {
+    return {shared + (kMmaRows * kWarps + stage * kTile) * kDim * 2};
+  }
+  __device__ Rows value_rows(int stage) const { return key_rows(kMmaStages + stage); }
+
+  __device__ void begin() {
+    seen = visible_slots(p, tile);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      rows[half] = masked_row(p, tile, warp * kMmaRows + lane / 4 + 8 * half);
+      max_log2[half] = -INFINITY;
+      sum[half] = 0;
+    }
+#pragma unroll
+    for (int n = 0; n < kDimTiles; ++n) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) output[n][j] = 0;
+    }
+  }
+
+  __device__ void copy_query() const {
+#pragma unroll 1
+    for (int i = threadIdx.x; i < kMmaRows * kWarps * kChunks; i += kThreads) {
+      const int row = i / kChunks, chunk = i % kChunks;
+      const bool exists = row < tile.row_count && chunk * kVector < p.head_dim;
+      const RowAddress at = row_address(p, tile, kv_head, exists ? row : 0);
+      const T* source = static_cast<const T*>(p.query) + at.token * p.query_token_stride +
+                        at.head * p.query_head_stride + (exists ? chunk * kVector : 0);
+      copy_async(query_rows().chunk(row, chunk), source, !exists);
+    }
+  }
+
+  /// Slots of the tile at `base` that are worth a product, rounded up to whole steps.
+  __device__ int slots_used(int32_t base) const {
+    return min(kTile, (seen.last - base) / kMmaStep * kMmaStep + kMmaStep);
+  }
+
+  /// Slots that nobody sees are not read, and become zeros: 0 * NaN is NaN.
+  __device__ void copy_tile(int32_t base, int stage) const {
+    const PagedParams& cache = p.cache;
+    const T* key = static_cast<const T*>(cache.key) + kv_head * cache.key_head_stride;
+    const T* value = static_cast<const T*>(cache.value) + kv_head * cache.value_head_stride;
+    const int32_t* pages = cache.block_table + tile.request * cache.block_table_stride;
+    const int end = slots_used(base) * kChunks;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < end; i += kThreads) {
+      const int row = i / kChunks, chunk = i % kChunks;
+      const int32_t slot = base + row;
+      const bool exists = slot >= seen.first && slot <= seen.last && chunk * kVector < p.head_dim;
+      int64_t key_offset = 0, value_offset = 0;
+      if (exists) {
+        const int64_t page = pages[slot >> cache.page_shift];
+        const int64_t place = slot & ((1 << cache.page_shift) - 1);
+        key_offset = page * cache.key_page_stride + place * cache.key_slot_stride;
+        value_offset = page * cache.value_page_stride + place * cache.value_slot_stride;
+        key_offset += chunk * kVector;
+        value_offset += chunk * kVector;
+      }
+      copy_async(key_rows(stage).chunk(row, chunk), key + key_offset, !exists);
+      copy_async(value_rows(stage).chunk(row, chunk), value + value_offset, !exists);
+    }
+  }
+
+  __device__ void load_query_step(int step, uint32_t (&a)[4]) const {
+    load_matrices(query_rows().chunk(warp * kMmaRows + lane % 16, step * 2 + lane / 16), a);
+  }
+  __device__ void load_query() {
+    if constexpr (kKeepsQuery) {
+#pragma unroll
+      for (int k = 0; k < kDimSteps; ++k) load_query_step(k, query[k]);
+    }
+  }
+
+  __device__ void take_query_step(int step, uint32_t (&a)[4]) const {
+    if constexpr (kKeepsQuery) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) a[i] = query[step][i];
+    } else {
+      load_query_step(step, a);
+    }
+  }
+
+  /// scores[n] = Q K^T for slots n * 8 ... n * 8 + 7 of the tile.
+  __device__ void multiply_keys(int stage, int used, float (&scores)[kSlotTiles][4]) const {
+    const Rows keys = key_rows(stage);
+#pragma unroll
+    for (int n = 0; n < kSlotTiles; ++n) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) scores[n][j] = 0;
+    }
+#pragma unroll
+    for (int k = 0; k < kDimSteps; ++k) {
+      if (k * 16 >= p.head_dim) break;
+      uint32_t a[4];
+      take_query_step(k, a);
+#pragma unroll
+      for (int n = 0; n < kSlotTiles; n += 2) {
+        if (n * 8 >= used) break;
+        uint32_t b[4];
+        load_matrices(keys.chunk(n * 8 + lane / 16 * 8 + lane % 8, k * 2 + lane / 8 % 2), b);
+        multiply<T>(scores[n], a, b[0], b[1]);
+        multiply<T>(scores[n + 1], a, b[2], b[3]);
+      }
+    }
+  }
+
+  /// Scores to base-2 logits, hidden slots to -inf.
+  __device__ void mask(int32_t base, int used, float (&scores)[kSlotTiles][4]) const {
+    const int32_t last = base + used - 1;
+    const bool all_visible = __all_sync(
+        kAllLanes, used == kTile && rows[0].sees_all(base, last) && rows[1].sees_all(base, last));
+#pragma unroll
+    for (int n = 0; n < kSlotTiles; ++n) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const MaskedRow& row = rows[j / 2];
+        const int32_t slot = base + n * 8 + lane % 4 * 2 + j % 2;
+        const float logit = __fmul_rn(scores[n][j], p.scale_log2);
+        scores[n][j] = all_visible || row.sees(slot) ? logit : -INFINITY;
+      }
+    }
+  }
+
+  /// Takes the tile into the running maxima and sums; scores become weights.
+  __device__ void weigh(float (&scores)[kSlotTiles][4]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float top = max_log2[half];
+#pragma unroll
+      for (int n = 0; n < kSlotTiles; ++n) {
+        top = fmaxf(top, fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
+      }
+      top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, 1));
+      top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, 2));
+      // As long as nothing was visible, any finite shift keeps the exponents from becoming NaN.
+      const float shift = top == -INFINITY ? 0.0f : top;
+      const float rescale = exp2_approx(__fsub_rn(max_log2[half], shift));
+      max_log2[half] = top;
+      float part = 0;
+#pragma unroll
+      for (int n = 0; n < kSlotTiles; ++n) {
+#pragma unroll
+        for (int j = 2 * half; j < 2 * half + 2; ++j) {
+          scores[n][j] = exp2_approx(__fsub_rn(scores[n][j], shift));
+          part = __fadd_rn(part, scores[n][j]);
+        }
+      }
+      sum[half] = __fmaf_rn(sum[half], rescale, part);
+#pragma unroll
+      for (int n = 0; n < kDimTiles; ++n) {
+        output[n][2 * half] = __fmul_rn(output[n][2 * half], rescale);
+        output[n][2 * half + 1] = __fmul_rn(output[n][2 * half + 1], rescale);
+      }
+    }
+  }
+
+  __device__ void multiply_values(int stage, int used, const float (&weights)[kSlotTiles][4]) {
+    const Rows values = value_rows(stage);
+#pragma unroll
+    for (int s = 0; s < kTile / kMmaStep; ++s) {
+      if (s * kMmaStep >= used) break;
+      const float(&low)[4] = weights[2 * s];
+      const float(&high)[4] = weights[2 * s + 1];
+      const uint32_t a[4] = {round_pair(low[0], low[1], T()), round_pair(low[2], low[3], T()),
+                             round_pair(high[0], high[1], T()), round_pair(high[2], high[3], T())};
+#pragma unroll
+      for (int n = 0; n < kDimTiles; n += 2) {
+        if (n * 8 >= p.head_dim) break;
+        uint32_t b[4];
+        load_matrices_transposed(values.chunk(s * kMmaStep + lane % 16, n + lane / 16), b);
+        multiply<T>(output[n], a, b[0], b[1]);
+        multiply<T>(output[n + 1], a, b[2], b[3]);
+      }
+    }
+  }
+
+  __device__ void take_tile(int32_t base, int stage) {
+    const int used = slots_used(base);
+    float scores[kSlotTiles][4];
+    multiply_keys(stage, used, scores);
+    mask(base, used, scores);
+    weigh(scores);
+    multiply_values(stage, used, scores);
+  }
+
+  __device__ void write() {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      sum[half] += __shfl_xor_sync(kAllLanes, sum[half], 1);
+      sum[half] += __shfl_xor_sync(kAllLanes, sum[half], 2);
+      const int row = warp * kMmaRows + lane / 4 + 8 * half;
+      if (row >= tile.row_count) continue;
+      const RowAddress at = row_address(p, tile, kv_head, row);
+      const float inverse = sum[half] == 0 ? 0.0f : 1.0f / sum[half];
+      T* target = static_cast<T*>(p.output) + at.token * p.output_token_stride +
+                  at.head * p.output_head_stride;
+#pragma unroll
+      for (int n = 0; n < kDimTiles; ++n) {
+        if (n * 8 >= p.head_dim) break;
+        *reinterpret_cast<uint32_t*>(target + n * 8 + lane % 4 * 2) =
+            round_pair(__fmul_rn(output[n][2 * half], inverse),
+                       __fmul_rn(output[n][2 * half + 1], inverse), T());
+      }
+      if (lane % 4 == 0) {
+        p.lse[at.token * p.lse_token_stride + at.head * p.lse_head_stride] =
+            natural_lse(max_log2[half], sum[half]);
+      }
+    }
+  }
+};
+
+/// Block: kWarps warps. Grid: x row tiles (see batch.cuh), y KV heads.
+template <class T, int kDim, int kWarps>
+__global__ void __launch_bounds__(kWarps* kWarpLanes) attend_mma_kernel(const AttendParams p) {
+  extern __shared__ __align__(128) uint8_t shared[];
+  const RowTile tile = find_row_tile(p, blockIdx.x, kMmaRows * kWarps);
+  if (tile.row_count <= 0) return;
+  using Attention = MmaAttention<T, kDim, kWarps>;
+  Attention attention{p, tile, static_cast<int32_t>(blockIdx.y), shared_address(shared)};
+  attention.begin();
+  const Visible seen = attention.seen;
+  if (seen.last >= 0) {
+    constexpr int32_t kTile = Attention::kTile;
+    const int32_t end = seen.last / kTile + 1;
+    int32_t index = seen.first / kTile;
+    attention.copy_query();
+    attention.copy_tile(index * kTile, 0);
+    commit_copies();
+    for (int stage = 0; index < end; ++index, stage ^= 1) {
+      if (index + 1 < end) attention.copy_tile((index + 1) * kTile, stage ^ 1);
+      commit_copies();
+      wait_copies<1>();
+      __syncthreads();  // everybody's copies of this tile have arrived
+      if (index == seen.first / kTile) attention.load_query();
+      attention.take_tile(index * kTile, stage);
+      __syncthreads();  // nobody reads this stage any more; it is the next copy's target
+    }
+  }
+  attention.write();
+}
+
+}  // namespace kvattn

@@ -1,0 +1,10 @@
+// The kernels of attend_mma.cuh for bf16.
+#include "impl/kernels/attend_mma_launch.cuh"
+
+namespace kvattn {
+
+cudaError_t launch_prefill_bf16(const AttendParams& params, cudaStream_t stream) {
+  return launch_prefill<__nv_bfloat16>(params, stream);
+}
+
+}  // namespace kvattn

@@ -1,0 +1,10 @@
+// The kernels of attend_mma.cuh for fp16.
+#include "impl/kernels/attend_mma_launch.cuh"
+
+namespace kvattn {
+
+cudaError_t launch_prefill_f16(const AttendParams& params, cudaStream_t stream) {
+  return launch_prefill<__half>(params, stream);
+}
+
+}  // namespace kvattn
