@@ -40,6 +40,7 @@ inline constexpr uint64_t kRowsMax = 1u << 20;  // of all steps together
 inline constexpr uint32_t kRequestIdMax = (1u << 20) - 1;
 inline constexpr uint32_t kRowTokensMax = 1u << 17;  // one chunk, PAD slots or queries of a row
 inline constexpr uint64_t kSlotsMax = 1u << 22;      // appended by the whole case
+inline constexpr uint64_t kQueriesMax = 1u << 22;      // query rows of the whole case
 inline constexpr uint64_t kPromptTokensMax = 1u << 22;
 inline constexpr int64_t kPositionOffsetMax = int64_t{1} << 40;  // 32-bit positions must overflow
 inline constexpr uint32_t kPrefixDepthMax = 256;  // A shares with B shares with C ...

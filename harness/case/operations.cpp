@@ -57,7 +57,7 @@ class OperationChecker {
   std::map<RequestId, Held> live_;
   std::map<RequestId, Ever> ever_;
   uint64_t pages_free_ = 0;
-  uint64_t rows_ = 0, slots_ = 0, work_ = 0;
+  uint64_t rows_ = 0, slots_ = 0, queries_ = 0, work_ = 0;
 };
 
 Error OperationChecker::not_live(const std::string& where, RequestId request) const {
@@ -172,11 +172,11 @@ Result<void> OperationChecker::check_totals(const op::Step& step, uint64_t step_
                                             uint64_t step_queries) {
   rows_ += step.rows.size();
   slots_ += step_tokens;
-  if (rows_ > limits::kRowsMax || slots_ > limits::kSlotsMax) {
-    return bad_input(
-        fmt::format("ops[{}]: {} rows and {} slots so far, expected at most {} and "
-                    "{}",
-                    index_, rows_, slots_, limits::kRowsMax, limits::kSlotsMax));
+  queries_ += step_queries;
+  if (rows_ > limits::kRowsMax || slots_ > limits::kSlotsMax || queries_ > limits::kQueriesMax) {
+    return bad_input(fmt::format(
+        "ops[{}]: {} rows, {} slots and {} query rows so far, expected at most {}, {} and {}",
+        index_, rows_, slots_, queries_, limits::kRowsMax, limits::kSlotsMax, limits::kQueriesMax));
   }
   const Shape& shape = case_.shape;
   const uint64_t dims = shape.head_dim_k + shape.head_dim_v;
