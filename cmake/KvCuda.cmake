@@ -16,6 +16,9 @@ get_filename_component(KV_CUDA_ROOT ${KV_CUDA_ROOT} DIRECTORY)
 find_path(KV_CUDA_INCLUDE cuda_runtime_api.h
           HINTS ${KV_CUDA_ROOT}/include ${KV_CUDA_ROOT}/targets/x86_64-linux/include
           NO_DEFAULT_PATH REQUIRED)
+# Not every toolkit has cuBLAS's headers; what needs them is left out without.
+find_path(KV_CUBLAS_INCLUDE cublas_v2.h
+          HINTS ${KV_CUDA_INCLUDE} ${CMAKE_SOURCE_DIR}/.deps/cublas/include NO_DEFAULT_PATH)
 
 # kv_cuda_objects(out_variable SOURCES a.cu [ARCHS 80 89] [OPTIONS -DX] [ROOT tree]):
 # objects holding PTX only (no cubin), with line information; position independent. Includes are
