@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "harness/case/data.h"
@@ -26,6 +27,14 @@ Result<void> make_folder(const fs::path& folder) {
 std::string content_hash(const Case& c) {
   const std::string text = case_to_json(c);
   return hex64(hash_bytes(std::as_bytes(std::span(text))));
+}
+
+/// "device:race" as part of a file name.
+std::string file_name(std::string failure_class) {
+  std::replace_if(
+      failure_class.begin(), failure_class.end(),
+      [](char ch) { return !std::isalnum(static_cast<unsigned char>(ch)); }, '-');
+  return failure_class;
 }
 
 }  // namespace
@@ -72,7 +81,7 @@ Result<std::string> store_finding(const std::string& folder, Examined& examined)
   Case& c = examined.c;
   c.exec.preceding.clear();
   if (Timeline::create(c).ok()) c.data.digest = input_digest(c);
-  const std::string stem = examined.verdict.failure_class + "-" + content_hash(c);
+  const std::string stem = file_name(examined.verdict.failure_class) + "-" + content_hash(c);
   if (!examined.preceding.empty()) KV_RETURN_IF_ERROR(make_folder(fs::path(folder) / stem));
   for (size_t i = 0; i < examined.preceding.size(); ++i) {
     const std::string name = fmt::format("{}/{:04}.json", stem, i);

@@ -102,7 +102,9 @@ Result<Examined> Examiner::next(const std::function<void(const OpObservation&)>&
   Case c = std::move(s.pending.front());
   s.pending.pop_front();
   KV_ASSIGN_OR_RETURN(Examined examined, judge_next(*s.runner, s.judging, std::move(c), progress));
-  if (examined.verdict.outcome == Outcome::kFail) KV_RETURN_IF_ERROR(s.certify(examined));
+  if (examined.verdict.outcome != Outcome::kFail) return examined;
+  s.runner->refresh();
+  KV_RETURN_IF_ERROR(s.certify(examined));
   return examined;
 }
 

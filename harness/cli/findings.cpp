@@ -37,11 +37,11 @@ std::string replay_command(const std::string& case_path, const BenchOptions& ben
 
 Result<void> FindingSink::add(Examined examined, const std::string& case_path) {
   ++total_;
-  if (!known_.insert(fault(examined.verdict)).second) return {};
   std::string path = case_path;
   if (path.empty() && !folder_.empty()) {
     KV_ASSIGN_OR_RETURN(path, store_finding(folder_, examined));
   }
+  if (!known_.insert(fault(examined.verdict)).second) return {};
   const Record record{.c = std::move(examined.c),
                       .verdict = std::move(examined.verdict),
                       .history = !examined.preceding.empty(),

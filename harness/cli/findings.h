@@ -1,6 +1,7 @@
 // Purpose: what a command does with a finding: store it, tell it, count it.
-// Contract: the same fault is told once; how often it came is in the summary. A fault is known by
-// its class, the variant that ran and the instruction that the device named.
+// Contract: every finding's case is stored; the same fault is told once, and how often it came is
+// in the summary. A fault is known by its class, the variant that ran and the instruction that the
+// device named.
 // Example: FindingSink sink(options.out, options.bench, output); sink.add(examined);
 #pragma once
 

@@ -25,7 +25,8 @@
  *
  * Example, in full:  impl/plugin.cpp.
  */
-/* clang-format off: the comments beside the fields stand in columns. */
+/* The comments beside the fields stand in columns. */
+/* clang-format off */
 #ifndef KVERIFY_PLUGIN_H_
 #define KVERIFY_PLUGIN_H_
 

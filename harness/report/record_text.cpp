@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "harness/case/names.h"
 #include "harness/judge/device_stage.h"
 #include "harness/report/record.h"
@@ -7,6 +9,21 @@
 
 namespace kv {
 namespace {
+
+/// The words of a paragraph on indented lines of at most 100 columns.
+std::string wrapped(const std::string& paragraph) {
+  constexpr size_t kColumns = 100;
+  std::istringstream words(paragraph);
+  std::string out, line = " ";
+  for (std::string word; words >> word;) {
+    if (line.size() + 1 + word.size() > kColumns && line.size() > 1) {
+      out += line + "\n";
+      line = " ";
+    }
+    line += " " + word;
+  }
+  return out + line + "\n";
+}
 
 /// "  label       text", nothing for an empty text.
 void line(std::string& out, const char* label, const std::string& text) {
@@ -46,9 +63,11 @@ std::string block_table_text(const std::vector<uint32_t>& pages) {
 void budget(std::string& out, const Divergence& d) {
   if (d.budget.empty()) return;
   line(out, "bound", number_text(d.bound) + "  of which");
-  for (const BudgetLine& part : d.budget)
+  for (const BudgetLine& part : d.budget) {
+    if (part.value == 0) continue;
     out += fmt::format("  {:<14}  {:<22}{:>12}  {:>5.1f} %\n", "", part.name,
                        fmt::format("{:.3g}", part.value), 100 * part.share);
+  }
 }
 
 void divergence(std::string& out, const Case& c, const Divergence& d) {
@@ -115,7 +134,7 @@ std::string record_text(const Record& r) {
   std::string out =
       fmt::format("{}{}: {} (stage {})\n", outcome_name(v.outcome),
                   r.history ? " with history" : "", v.failure_class, stage_name(v.stage));
-  out += fmt::format("  {}\n", v.message);
+  out += wrapped(v.message);
   if (v.divergence) divergence(out, r.c, *v.divergence);
   for (size_t i = 0; i < v.findings.size() && i < kFindingsShown; ++i) finding(out, v.findings[i]);
   if (v.findings.size() > kFindingsShown)

@@ -40,21 +40,28 @@ std::string counts_text(const std::map<std::string, uint64_t>& counts) {
   return out;
 }
 
+/// Features that say what a run exercised; the rest (types, sizes, designs) is in the JSON.
+bool is_told(Feature feature) {
+  return feature <= Feature::kPositionOffset || feature == Feature::kGqa ||
+         feature == Feature::kMqa || feature == Feature::kWindow ||
+         feature >= Feature::kSplitForced;
+}
+
 std::string features_text(const RunSummary& summary) {
-  std::string line = "  met         ", out;
+  std::string out, line = "  met         ";
   for (size_t i = 0; i < kFeatureCount; ++i) {
     const auto feature = static_cast<Feature>(i);
-    if (!summary.features.has(feature)) continue;
-    const std::string item =
-        fmt::format("{} {}, ", feature_name(feature), summary.features[feature]);
+    if (!is_told(feature)) continue;
+    std::string name(feature_name(feature));
+    std::replace(name.begin(), name.end(), '_', ' ');
+    const std::string item = fmt::format("{} {}, ", name, summary.features[feature]);
     if (line.size() + item.size() > 100) {
-      out += line + "\n";
+      out += line.substr(0, line.size() - 1) + "\n";
       line = std::string(14, ' ');
     }
     line += item;
   }
-  while (line.ends_with(' ') || line.ends_with(',')) line.pop_back();
-  return out + line + "\n";
+  return out + line.substr(0, line.size() - 2) + "\n";
 }
 
 }  // namespace

@@ -93,6 +93,10 @@ CaseRunner::~CaseRunner() = default;
 
 const Hello& CaseRunner::hello() const { return state_->hello; }
 size_t CaseRunner::pending() const { return state_->pending.size(); }
+void CaseRunner::refresh() {
+  state_->sent_to_process =
+      std::max<uint64_t>(state_->sent_to_process, state_->options.process_cases_max);
+}
 
 std::vector<Case> CaseRunner::history() const {
   const std::vector<Case>& all = state_->last_in_old ? state_->old_history : state_->history;
@@ -198,7 +202,7 @@ Result<CaseRunner::Event> CaseRunner::State::worker_ended(const Ending& ending) 
 RunEnd CaseRunner::State::end_of(const Ending& ending) const {
   RunEnd end;
   end.outcome = outcome_of(ending.cause);
-  end.message = "the worker process " + ending.message;
+  end.message = "it " + ending.message;
   const size_t ops = pending.front().c.ops.size();
   end.op_index = ending.op_index < ops ? ending.op_index : 0;
   end.output = ending.output;

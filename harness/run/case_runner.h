@@ -59,6 +59,9 @@ class CaseRunner {
   size_t pending() const;
   /// pending() must not be 0.
   Result<Event> next();
+  /// Cases that no worker has seen yet will run in a fresh process: what a case may have damaged
+  /// does not reach them.
+  void refresh();
   /// Cases that ran before the one whose RunEnd came last, in the same process, oldest first.
   std::vector<Case> history() const;
 

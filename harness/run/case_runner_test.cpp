@@ -120,14 +120,14 @@ TEST_F(CaseRunnerTest, ACrashIsOneFindingAndTheNextCaseRuns) {
   setenv("KVERIFY_TEST_FAULT", "none", 1);  // for the process that replaces the dead one
   const Run crashed = finish_one(*runner);
   EXPECT_EQ(crashed.end.outcome, RunOutcome::kCrashed);
-  EXPECT_EQ(crashed.end.message, "the worker process was killed by SIGSEGV in attend");
+  EXPECT_EQ(crashed.end.message, "it was killed by SIGSEGV in attend");
   EXPECT_EQ(crashed.end.op_index, 2u);
   EXPECT_EQ(crashed.ops.size(), 2u);
   EXPECT_EQ(finish_one(*runner).end.outcome, RunOutcome::kCompleted);
 }
 
 TEST_F(CaseRunnerTest, AnExitIsACrash) {
-  EXPECT_EQ(run_with("exit").end.message, "the worker process exited with status 0 in attend");
+  EXPECT_EQ(run_with("exit").end.message, "it exited with status 0 in attend");
 }
 TEST_F(CaseRunnerTest, AHangIsKilled) {
   EXPECT_EQ(run_with("hang").end.outcome, RunOutcome::kHung);
@@ -174,13 +174,24 @@ TEST_F(CaseRunnerTest, LeavesTheCanaryInRowsThatNobodyWrote) {
 
 TEST_F(CaseRunnerTest, ReplacesAProcessAfterItsShareOfCases) {
   options_.process_cases_max = 2;
-  auto runner = start("history");  // wrong from the fourth attend call of a process on
+  auto runner = start("none");
   ASSERT_TRUE(runner.ok());
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(runner->submit(small_case()).ok());
   for (const size_t history : {0, 1, 0, 1, 0}) {
     EXPECT_EQ(finish_one(*runner).end.outcome, RunOutcome::kCompleted);
     EXPECT_EQ(runner->history().size(), history);
   }
+}
+
+TEST_F(CaseRunnerTest, ReplacesAProcessWhenAsked) {
+  auto runner = start("none");
+  ASSERT_TRUE(runner.ok());
+  ASSERT_TRUE(runner->submit(small_case()).ok());
+  finish_one(*runner);
+  runner->refresh();
+  ASSERT_TRUE(runner->submit(small_case()).ok());
+  EXPECT_EQ(finish_one(*runner).end.outcome, RunOutcome::kCompleted);
+  EXPECT_EQ(runner->history().size(), 0u);
 }
 
 TEST_F(CaseRunnerTest, KeepsRunningCasesOnDisk) {

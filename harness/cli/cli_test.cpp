@@ -1,0 +1,275 @@
+// End to end, with plugins that need no kernel: the program as a shell sees it. The exit code of
+// every ending is one of these tests.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "harness/case/json.h"
+#include "harness/cli/testing/program.h"
+
+namespace kv::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kPlugins = KV_BUILD_DIR "/lib/testdata/";
+const std::string kHost = kPlugins + "libhost_plugin.so";
+const std::string kMisbehaving = kPlugins + "libmisbehaving_plugin.so";
+
+#define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+class CliTest : public testing::Test {
+ protected:
+  CliTest() : folder_(testing::TempDir() + "/cli_test-" + std::to_string(getpid())) {
+    fs::create_directories(folder_);
+  }
+  ~CliTest() override { fs::remove_all(folder_); }
+
+  /// A case that every plugin here supports: a prefill and a decode step.
+  static Case small_case() {
+    Case c;
+    c.shape.query_heads = 4;
+    c.shape.kv_heads = 2;
+    c.shape.head_dim_k = c.shape.head_dim_v = 16;
+    c.pool.page_slots = 4;
+    c.pool.page_count = 8;
+    const RequestId r(0);
+    c.ops = {op::Admit{.request = r, .prompt_tokens = 9},
+             op::Step{.rows = {{.request = r, .append = 9, .queries = 9}}},
+             op::Step{.rows = {{.request = r, .append = 1, .queries = 1}}}};
+    return c;
+  }
+  std::string stored(const std::string& name, const Case& c) const {
+    const std::string path = folder_ + "/" + name;
+    EXPECT_TRUE(save_case(path, c).ok());
+    return path;
+  }
+  Ran replay_with(const char* fault, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"replay",         stored("small.json", small_case()),
+                                          "--plugin",       kMisbehaving,
+                                          "--call-seconds", "1",
+                                          "--memory-mib",   "1024"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_kverify(arguments, {.environment = {{"KVERIFY_TEST_FAULT", fault},
+                                                   {"KVERIFY_TEST_MARKER", folder_ + "/marker"}}});
+  }
+  /// `check` without a corpus; findings go to the test's folder.
+  Ran check_with(const std::string& plugin, const char* fault,
+                 const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {
+        "check", "--plugin",         plugin,   "--corpus", folder_,
+        "--out", folder_ + "/found", "--seed", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_kverify(arguments, {.environment = {{"KVERIFY_TEST_FAULT", fault}}});
+  }
+  std::vector<std::string> found() const {
+    std::vector<std::string> files;
+    std::error_code missing;
+    for (const auto& entry : fs::directory_iterator(folder_ + "/found", missing))
+      if (entry.is_regular_file()) files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    return files;
+  }
+
+  std::string folder_;
+};
+
+// ---------------------------------------------------------------- 0
+
+TEST_F(CliTest, SaysItsVersionAndHelp) {
+  EXPECT_EQ(run_kverify({"--version"}).status, 0);
+  EXPECT_SAYS(run_kverify({"--version"}).out, "kverify 0.");
+  const Ran help = run_kverify({"--help"});
+  EXPECT_EQ(help.status, 0);
+  for (const char* word : {"check", "replay", "show", "trace", "doctor", "Exit codes"})
+    EXPECT_SAYS(help.out, word);
+  EXPECT_EQ(help.out.find("internal"), std::string::npos);
+}
+
+TEST_F(CliTest, PassesACorrectPlugin) {
+  const Ran ran = check_with(kHost, "none", {"--cases", "50"});
+  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "50 cases:");
+  EXPECT_SAYS(ran.out, " 0 fail");
+  EXPECT_TRUE(found().empty());
+  EXPECT_EQ(replay_with("none").status, 0);
+}
+
+TEST_F(CliTest, ShowsACase) {
+  const Ran ran = run_kverify({"show", stored("small.json", small_case())});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_SAYS(ran.out, "step");
+}
+
+// ---------------------------------------------------------------- 1
+
+TEST_F(CliTest, FailsAWrongPluginAndStoresTheCase) {
+  const Ran ran = check_with(kMisbehaving, "wrong_value", {"--cases", "20"});
+  EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "kverify replay");
+  const auto files = found();
+  ASSERT_FALSE(files.empty());
+  const Ran again = run_kverify({"replay", files[0], "--plugin", kMisbehaving},
+                                {.environment = {{"KVERIFY_TEST_FAULT", "wrong_value"}}});
+  EXPECT_EQ(again.status, 1) << again.out << again.err;
+  const Ran correct = run_kverify({"replay", files[0], "--plugin", kHost});
+  EXPECT_EQ(correct.status, 0) << correct.out << correct.err;
+}
+
+TEST_F(CliTest, EveryMisbehaviourIsOneFinding) {
+  for (const auto& [fault, word] : std::vector<std::pair<const char*, const char*>>{
+           {"segfault", "SIGSEGV"},
+           {"exit", "exited with status 0"},
+           {"hang", "no progress within the time limit"},
+           {"memory", "memory limit"},
+           {"refuses", "refused"},
+           {"status", "returned 77"},
+           {"cuda_error", "left a CUDA error behind"},
+           {"unwritten", "unwritten"},
+           {"wrong_value", "fail"},
+           {"wrong_lse", "lse"},
+           {"writes_query", "query"},
+           {"writes_table", "block_table"},
+           {"writes_slack", "fail"}}) {
+    const Ran ran = replay_with(fault);
+    EXPECT_EQ(ran.status, 1) << fault << "\n" << ran.out << ran.err;
+    EXPECT_SAYS(ran.out, word);
+    EXPECT_TRUE(ran.err.empty()) << ran.err;
+  }
+}
+
+TEST_F(CliTest, TheRunGoesOnAfterACrash) {
+  const Ran ran = check_with(kMisbehaving, "segfault", {"--cases", "6"});
+  EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "6 cases:");
+}
+
+TEST_F(CliTest, AFailureThatNeedsHistoryKeepsIt) {
+  const Ran ran = check_with(kMisbehaving, "history", {"--cases", "30"});
+  EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "with history");
+  ASSERT_FALSE(found().empty());
+  for (const std::string& path : found()) {
+    const Ran again = run_kverify({"replay", path, "--plugin", kMisbehaving},
+                                  {.environment = {{"KVERIFY_TEST_FAULT", "history"}}});
+    EXPECT_EQ(again.status, 1) << path << again.out << again.err;
+  }
+}
+
+// ---------------------------------------------------------------- 2
+
+TEST_F(CliTest, BadUsageIsTwo) {
+  EXPECT_EQ(run_kverify({}).status, 2);
+  EXPECT_EQ(run_kverify({"frobnicate"}).status, 2);
+  EXPECT_EQ(run_kverify({"check", "--cases", "many"}).status, 2);
+  EXPECT_EQ(run_kverify({"check", "--device", "tpu"}).status, 2);
+  EXPECT_EQ(run_kverify({"replay"}).status, 2);
+}
+
+TEST_F(CliTest, BadCasesAreTwo) {
+  const Ran missing = run_kverify({"replay", folder_ + "/missing.json"});
+  EXPECT_EQ(missing.status, 2);
+  EXPECT_SAYS(missing.err, "missing.json");
+  std::ofstream(folder_ + "/broken.json") << "{\"version\": 1, ";
+  EXPECT_EQ(run_kverify({"replay", folder_ + "/broken.json"}).status, 2);
+  EXPECT_EQ(run_kverify({"show", folder_ + "/broken.json"}).status, 2);
+  Case c = small_case();
+  c.data.digest = 1;
+  const Ran digest = run_kverify({"replay", stored("digest.json", c), "--plugin", kHost});
+  EXPECT_EQ(digest.status, 2);
+  EXPECT_SAYS(digest.err, "data.digest");
+}
+
+TEST_F(CliTest, BadPluginsAreTwo) {
+  for (const std::string& plugin :
+       {kPlugins + "libno_plugin.so", kPlugins + "libstatic_runtime_plugin.so",
+        kPlugins + "libother_runtime_plugin.so", folder_ + "/missing.so"}) {
+    const Ran ran = check_with(plugin, "none", {"--cases", "1"});
+    EXPECT_EQ(ran.status, 2) << plugin << ran.out << ran.err;
+    EXPECT_SAYS(ran.err, "kverify: error: ");
+  }
+  for (const char* fault : {"abi", "null", "no_function", "garbage_name", "load_segfault"}) {
+    const Ran ran = check_with(kMisbehaving, fault, {"--cases", "1"});
+    EXPECT_EQ(ran.status, 2) << fault << ran.out << ran.err;
+  }
+}
+
+TEST_F(CliTest, ABrokenCorpusIsTwo) {
+  fs::create_directories(folder_ + "/seeds");
+  std::ofstream(folder_ + "/seeds/broken.json") << "no JSON";
+  const Ran ran = check_with(kHost, "none", {"--cases", "1"});
+  EXPECT_EQ(ran.status, 2) << ran.out;
+  EXPECT_SAYS(ran.err, "broken.json");
+}
+
+// ---------------------------------------------------------------- 3 to 7, 130
+
+TEST_F(CliTest, AMissingDeviceIsThree) {
+  const std::string path = stored("small.json", small_case());
+  const Ran ran = run_kverify({"replay", path, "--plugin", kHost},
+                              {.environment = {{"KVERIFY_SIMT", "/nonexistent.so"}}});
+  EXPECT_EQ(ran.status, 3) << ran.out << ran.err;
+  EXPECT_SAYS(ran.err, "/nonexistent.so");
+  const Ran cuda = run_kverify({"replay", path, "--plugin", kHost, "--device", "cuda"},
+                               {.environment = {{"KVERIFY_CUDART", "/nonexistent.so"}}});
+  EXPECT_EQ(cuda.status, 3) << cuda.out << cuda.err;
+}
+
+TEST_F(CliTest, AFindingThatDoesNotComeAgainIsFour) {
+  const Ran ran = replay_with("flaky");
+  EXPECT_EQ(ran.status, 4) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "nondeterministic");
+}
+
+TEST_F(CliTest, NothingJudgedIsFive) {
+  const Ran ran = check_with(kHost, "none", {"--cases", "0"});
+  EXPECT_EQ(ran.status, 5) << ran.out << ran.err;
+}
+
+TEST_F(CliTest, NothingSupportedIsSeven) {
+  Case c = small_case();
+  c.exec.split_slots = 4;
+  const Ran ran = run_kverify({"replay", stored("split.json", c), "--plugin", kHost});
+  EXPECT_EQ(ran.status, 7) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "no splits");
+}
+
+TEST_F(CliTest, AnInterruptStillReports) {
+  const Ran ran = run_kverify({"check", "--plugin", kHost, "--corpus", folder_, "--minutes", "5"},
+                              {.folder = folder_, .interrupt_after_seconds = 1.5});
+  EXPECT_EQ(ran.status, 130) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "interrupted");
+  EXPECT_SAYS(ran.out, "cases:");
+}
+
+// ---------------------------------------------------------------- same bytes
+
+TEST_F(CliTest, JsonIsTheSameTwiceAndWithoutAvx2) {
+  const auto json = [&](const char* name, const char* cpu) {
+    const std::string path = folder_ + "/" + name;
+    const Ran ran =
+        run_kverify({"check", "--plugin", kMisbehaving, "--corpus", folder_, "--out", "found",
+                     "--cases", "30", "--seed", "3", "--json", path},
+                    {.environment = {{"KVERIFY_TEST_FAULT", "wrong_lse"}, {"KVERIFY_CPU", cpu}},
+                     .folder = folder_});
+    EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
+    std::ifstream file(path);
+    return std::string((std::istreambuf_iterator<char>(file)), {});
+  };
+  const std::string first = json("a.json", "");
+  EXPECT_GT(nlohmann::json::parse(first).at("failures").size(), 0u);
+  EXPECT_EQ(first, json("b.json", ""));
+  EXPECT_EQ(first, json("c.json", "portable"));
+}
+
+TEST_F(CliTest, JsonOnStandardOutputIsOnlyJson) {
+  const Ran ran = replay_with("none", {"--json"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(nlohmann::json::parse(ran.out).at("exit_code"), 0);
+}
+
+}  // namespace
+}  // namespace kv::cli
