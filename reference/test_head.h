@@ -1,4 +1,5 @@
-// A head's inputs for tests: random values, any mask, any formats. Owns what HeadBlock points to.
+// Purpose: a head's inputs for tests: random values, any mask, any formats.
+// Contract: owns what the HeadBlock points to; the block is valid until the head is changed.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,6 @@
 // Purpose: words and figures for a value outside its admissible interval.
+// Contract: pure functions of the question and its answer; messages name what, where, want and got
+// with their bits, the interval, the bound and the assumptions that it rests on.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,9 @@
-// The source of both builds of BlockOps. Everything is static: see lanes.h. No standard library
-// here, lest an inline function of it be compiled with AVX2 and be called where there is none.
+// Purpose: the source of both builds of BlockOps.
+// Contract: included by block_ops_portable.cpp and block_ops_avx2.cpp alone. Everything is static
+// (see lanes.h), and no standard library is used, lest an inline function of it be compiled with
+// AVX2 and be called where there is none.
+#pragma once
+
 #include "reference/fast/block_ops.h"
 #include "reference/fast/exponential.h"
 #include "reference/fast/lanes.h"

@@ -1,7 +1,8 @@
 // Purpose: about 104 bits without allocation, for elements that double cannot decide.
-// Contract: +, -, *, / are accurate to 2^-102 relative, exp, log and tanh to
-// 2^-94, or to 2^-1070 absolute where the low part underflows (double_double_test). No fma: products are split by Dekker's method, so that every machine gives the same bits.
-// Arguments stay below 2^900 in magnitude. Source: Dekker 1971; Joldes, Muller, Popescu 2017.
+// Contract: +, -, *, / are accurate to 2^-100 relative (to the operands), exp, log and tanh to
+// 2^-94, or to 2^-1070 absolute where the low part underflows (double_double_test). No fma:
+// products are split by Dekker's method, so that every machine gives the same bits. Arguments stay
+// below 2^900 in magnitude. Source: Dekker 1971; Joldes, Muller, Popescu 2017.
 #pragma once
 
 namespace kv::reference {

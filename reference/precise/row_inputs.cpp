@@ -20,11 +20,9 @@ RowInputs row_inputs(const HeadBlock& block, size_t row) {
   in.shape = block.shape;
   in.scaled_kv = !block.key_scales.empty() || !block.value_scales.empty();
   append_decoded(block.shape.query_dtype, from.query, block.shape.dim_k, in.query);
-  size_t first = 0, last = 0;
   for (size_t slot = 0; slot < block.keys.size(); ++slot) {
     if (!from.visible[slot]) continue;
-    if (in.count() == 0) first = slot;
-    last = slot;
+    in.slots.push_back(slot);
     append_decoded(block.shape.kv_dtype, block.keys[slot], block.shape.dim_k, in.keys);
     append_decoded(block.shape.kv_dtype, block.values[slot], block.shape.dim_v, in.values);
     in.key_scales.push_back(block.key_scales.empty() ? 1.0 : block.key_scales[slot]);
@@ -33,7 +31,7 @@ RowInputs row_inputs(const HeadBlock& block, size_t row) {
     in.bias.push_back(-double{from.alibi_slope} *
                       distance(from.anchor, static_cast<int64_t>(slot)));
   }
-  in.span = in.count() == 0 ? 0 : last - first + 1;
+  in.span = in.slots.empty() ? 0 : in.slots.back() - in.slots.front() + 1;
   if (from.sink) in.sink = *from.sink;
   return in;
 }
