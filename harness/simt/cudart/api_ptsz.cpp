@@ -1,5 +1,6 @@
 // Exported: the variants that programs compiled with --default-stream per-thread call. Stream 0 is
 // then the calling thread's own.
+// NOLINTBEGIN(bugprone-reserved-identifier): the toolkit chose these names
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda_runtime_api.h>
 
@@ -157,3 +158,4 @@ cudaError_t cudaGetDriverEntryPoint_ptsz(const char* symbol, void** function,
                                          cudaDriverEntryPointQueryResult* status) {
   return cudaGetDriverEntryPoint(symbol, function, flags, status);
 }
+// NOLINTEND(bugprone-reserved-identifier)

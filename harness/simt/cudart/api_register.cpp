@@ -34,6 +34,7 @@ void quietly(auto&& body) {
 
 }  // namespace
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the toolkit chose these names
 extern "C" {
 
 void** __cudaRegisterFatBinary(void* wrapper) {
@@ -121,3 +122,4 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
 }
 
 }  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier)

@@ -15,8 +15,8 @@ std::string& control_error() {
   return *text;
 }
 
-int failed(std::string sentence) {
-  control_error() = std::move(sentence);
+int failed(const std::string& sentence) {
+  control_error() = sentence;
   return -1;
 }
 

@@ -1,6 +1,7 @@
 #include "harness/simt/cudart/environment.h"
 
 #include <charconv>
+#include <optional>
 #include <string_view>
 
 namespace kv::simt::cudart {
@@ -23,13 +24,23 @@ Error bad_value(const char* variable, std::string_view got, const char* expected
                    ", got \"" + std::string(got) + "\"");
 }
 
-Result<uint64_t> read_integer(const char* variable, std::string_view text, const char* expected) {
+std::optional<uint64_t> integer_of(std::string_view text) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return bad_value(variable, text, expected);
-  }
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+Result<uint32_t> read_model(std::string_view text) {
+  const auto sm = integer_of(text);
+  if (sm == 80 || sm == 89 || sm == 90) return static_cast<uint32_t>(*sm);
+  return bad_value("KV_SIMT_MODEL", text, "80, 89 or 90");
+}
+
+Result<uint64_t> read_seed(std::string_view text) {
+  const auto seed = integer_of(text);
+  if (seed) return *seed;
+  return bad_value("KV_SIMT_SEED", text, "an unsigned 64-bit integer");
 }
 
 Result<uint32_t> read_checks(std::string_view text) {
@@ -61,14 +72,10 @@ Result<Environment> read_environment(const std::function<const char*(const char*
   Environment environment{.config = defaults, .report = {}};
   kv_simt_config& config = environment.config;
   if (const char* text = variable("KV_SIMT_MODEL")) {
-    constexpr const char* kExpected = "80, 89 or 90";
-    KV_ASSIGN_OR_RETURN(const uint64_t sm, read_integer("KV_SIMT_MODEL", text, kExpected));
-    if (sm != 80 && sm != 89 && sm != 90) return bad_value("KV_SIMT_MODEL", text, kExpected);
-    config.model_sm = static_cast<uint32_t>(sm);
+    KV_ASSIGN_OR_RETURN(config.model_sm, read_model(text));
   }
   if (const char* text = variable("KV_SIMT_SEED")) {
-    KV_ASSIGN_OR_RETURN(config.schedule_seed,
-                        read_integer("KV_SIMT_SEED", text, "an unsigned 64-bit integer"));
+    KV_ASSIGN_OR_RETURN(config.schedule_seed, read_seed(text));
   }
   if (const char* text = variable("KV_SIMT_CHECKS")) {
     KV_ASSIGN_OR_RETURN(config.checks, read_checks(text));

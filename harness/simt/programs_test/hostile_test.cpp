@@ -6,6 +6,7 @@
 #include "harness/simt/programs_test/device_fixture.h"
 
 // As nvcc's generated code declares them (crt/host_runtime.h).
+// NOLINTBEGIN(bugprone-reserved-identifier): the toolkit chose these names
 extern "C" {
 void** __cudaRegisterFatBinary(void* wrapper);
 void __cudaRegisterFatBinaryEnd(void** handle);
@@ -20,6 +21,7 @@ cudaError_t __cudaPopCallConfiguration(dim3*, dim3*, size_t*, void*);
 cudaError_t __cudaGetKernel(cudaKernel_t*, const void*);
 cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, size_t, cudaStream_t);
 }
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace kv::simt::programs {
 namespace {

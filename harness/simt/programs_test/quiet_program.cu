@@ -1,8 +1,8 @@
 // A program that knows nothing of kverify; exit_test runs it in several environments.
+#include <cuda_runtime.h>
+
 #include <cstdio>
 #include <cstring>
-
-#include "cuda_runtime.h"
 
 __global__ void fill(int* x, int n) {
   const int i = threadIdx.x;
