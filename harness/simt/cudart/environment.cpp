@@ -71,16 +71,14 @@ Result<Environment> read_environment(const std::function<const char*(const char*
                                      const kv_simt_config& defaults) {
   Environment environment{.config = defaults, .report = {}};
   kv_simt_config& config = environment.config;
-  if (const char* text = variable("KV_SIMT_MODEL")) {
-    KV_ASSIGN_OR_RETURN(config.model_sm, read_model(text));
-  }
-  if (const char* text = variable("KV_SIMT_SEED")) {
-    KV_ASSIGN_OR_RETURN(config.schedule_seed, read_seed(text));
-  }
-  if (const char* text = variable("KV_SIMT_CHECKS")) {
-    KV_ASSIGN_OR_RETURN(config.checks, read_checks(text));
-  }
-  if (const char* text = variable("KV_SIMT_REPORT")) environment.report = text;
+  const char* const model = variable("KV_SIMT_MODEL");
+  const char* const seed = variable("KV_SIMT_SEED");
+  const char* const checks = variable("KV_SIMT_CHECKS");
+  const char* const report = variable("KV_SIMT_REPORT");
+  KV_ASSIGN_OR_RETURN(config.model_sm, model ? read_model(model) : config.model_sm);
+  KV_ASSIGN_OR_RETURN(config.schedule_seed, seed ? read_seed(seed) : config.schedule_seed);
+  KV_ASSIGN_OR_RETURN(config.checks, checks ? read_checks(checks) : config.checks);
+  if (report) environment.report = report;
   return environment;
 }
 
