@@ -50,7 +50,7 @@ class CliTest : public testing::Test {
   Ran replay_with(const char* fault, const std::vector<std::string>& more = {}) {
     std::vector<std::string> arguments = {"replay",         stored("small.json", small_case()),
                                           "--plugin",       kMisbehaving,
-                                          "--call-seconds", "1",
+                                          "--call-seconds", "3",
                                           "--memory-mib",   "1024"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_kverify(arguments, {.environment = {{"KVERIFY_TEST_FAULT", fault},

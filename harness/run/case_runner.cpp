@@ -15,6 +15,9 @@
 namespace kv {
 namespace {
 
+/// Loading a large plugin on a busy machine takes a while, whatever its calls may take.
+constexpr std::chrono::milliseconds kStartUpMin{30000};
+
 struct Pending {
   uint64_t number = 0;
   Case c;
@@ -115,12 +118,13 @@ Result<void> CaseRunner::State::start_worker() {
   old_history = std::exchange(history, {});
   last_in_old = true;
   sent_to_process = 0;
-  KV_ASSIGN_OR_RETURN(
-      worker, WorkerProcess::start({.executable = options.executable,
-                                    .arguments = {"worker", "--device", device_name(options.device),
-                                                  "--plugin", options.plugin_path},
-                                    .silence_max = options.silence_max,
-                                    .memory_bytes_max = options.memory_bytes_max}));
+  WorkerSpec spec;
+  spec.executable = options.executable;
+  spec.arguments = {"worker", "--device", device_name(options.device), "--plugin",
+                    options.plugin_path};
+  spec.silence_max = std::max(options.silence_max, kStartUpMin);
+  spec.memory_bytes_max = options.memory_bytes_max;
+  KV_ASSIGN_OR_RETURN(worker, WorkerProcess::start(spec));
   const WorkerEvent event = worker->receive();
   if (const auto* ending = std::get_if<Ending>(&event))
     return bad_input("loading the plugin '" + options.plugin_path + "' ended the worker process: " +
