@@ -293,16 +293,16 @@ void HeadEstimator::Buffers::finish_row(const HeadBlock& block, const Profile& p
   const double n = static_cast<double>(row.keys);
   const double weight_error =
       (block.shape.dim_k + 10) * kUnit64 * std::max(magnitude + bias_max, farthest) +
-      0x1p-49 * (1 + farthest);
+      0x1p-49 * (1 + magnitude + bias_max + farthest);
   const double relative = 1.01 * (2 * weight_error + 2 * (n + 6) * kUnit64);
   row.lse_own_error = relative + (lse_abs + farthest + 1) * 0x1p-49;
 
   // Weights of exactly one: the full bound may leave out everything but the division.
   const bool maybe_exact = sums[r].score_abs == 0 && from.alibi_slope == 0 && !from.sink;
-  const double error_max = c.scores * magnitude + c.tanh * farthest + c.bias * bias_max +
-                           (2 * c.argument + 2 * c.distance) * farthest + c.exponential +
-                           (c.split_scores + c.split_lse) * farthest + c.split_lse * lse_abs +
-                           c.split_constant;
+  const double error_max = c.scores * magnitude + c.tanh * (farthest + bias_max) +
+                           c.bias * bias_max + (2 * c.argument + 2 * c.distance) * farthest +
+                           c.exponential + (c.split_scores + c.split_lse) * farthest +
+                           c.split_lse * lse_abs + c.split_constant;
   const double quantum =
       c.probability_absolute * (c.probability_normalised ? std::max(1.0, total) : 1);
   row.vacuous = !(error_max < 0.25) || !(c.row_sum < 1) || !(c.accumulation < 1) ||

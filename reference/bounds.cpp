@@ -83,11 +83,15 @@ Coefficients coefficients(const Profile& p, const RowExtent& e) {
   c.row_sum = row_sum_error(p, e, rescaling);
   c.division = p.division_error;
   if (p.probability_rounded) {
-    const double common = p.probability_normalised ? 1 + c.row_sum + c.division : 1;
-    c.probability_relative = dtype_unit_roundoff(p.probability_dtype) * common;
+    c.probability_relative = dtype_unit_roundoff(p.probability_dtype);
     c.probability_absolute =
         0.5 * dtype_min_subnormal(p.probability_dtype) * power_of_two(-p.probability_offset);
-    c.probability_normalised = p.probability_normalised;
+  }
+  if (p.probability_normalised) {
+    // Each P carries the error of its own division, then that of its rounding.
+    c.probability_normalised = true;
+    c.probability_relative =
+        c.probability_relative * (1 + c.row_sum + c.division) + c.division * (1 + c.row_sum);
   }
   c.accumulation = accumulation_error(p.values, value_steps(p, e)) * (1 + c.probability_relative) +
                    rescaling + dequantised;

@@ -76,7 +76,7 @@ Profile resolve_profile(const ProfileRequest& r) {
     // A kernel that declares no tile may be no online softmax at all, but scores, softmax and P.V
     // one after the other, with a P that is normalised before it is rounded.
     p.tile_slots = 1;
-    p.probability_normalised = p.probability_rounded;
+    p.probability_normalised = true;
     p.row_sum = p.probability_rounded ? RowSum::kUnknown : RowSum::kOfFp32;
   } else {
     p.tile_slots = r.declared.tile_slots;

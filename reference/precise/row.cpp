@@ -21,6 +21,13 @@ constexpr const char* kPartNames[kParts] = {
     "distance to the max", "exponential",  "split merge"};
 
 template <class T>
+struct Score {
+  T x = T(0);          // x_i
+  T magnitude = T(0);  // S_i
+  T bias = T(0);
+};
+
+template <class T>
 struct RowState {
   std::vector<T> weight, theta, rounding;   // for each key: w, Theta, r
   std::vector<std::array<T, kParts>> part;  // of E
@@ -58,7 +65,7 @@ class RowComputation {
   void find_scores();
   void find_weights();
   void find_errors();
-  std::array<T, kParts> weight_error(const T& x, const T& magnitude, const T& bias) const;
+  std::array<T, kParts> weight_error(const Score<T>& score) const;
   T theta(const std::array<T, kParts>& parts);
   T split_error(const T& size) const;
   T own_relative_error() const;
@@ -71,7 +78,7 @@ class RowComputation {
   const Profile& profile_;
   ExactWeights exact_;
   bool vacuous_ = false;
-  std::vector<T> score_, magnitude_;  // x_i, S_i
+  std::vector<Score<T>> score_;
   RowState<T> s_;
   T lse_ = T(0);
 };
@@ -90,12 +97,12 @@ void RowComputation<T>::find_scores() {
     const T factor = scale * T(in_.key_scales[i]);
     T x = factor * dot;
     if (in_.shape.softcap > 0) x = cap * tanh_of(T(x / cap));
-    x += T(in_.bias[i]);
-    score_.push_back(x);
-    magnitude_.push_back(absolute(factor) * size);
+    const T bias(in_.bias[i]);
+    x += bias;
+    score_.push_back({x, absolute(factor) * size, bias});
     s_.score_max = i == 0 ? x : greater_of(s_.score_max, x);
     s_.score_abs = greater_of(s_.score_abs, absolute(x));
-    s_.magnitude_max = greater_of(s_.magnitude_max, T(magnitude_[i] + absolute(T(in_.bias[i]))));
+    s_.magnitude_max = greater_of(s_.magnitude_max, T(score_[i].magnitude + absolute(bias)));
   }
   s_.reference_abs = absolute(s_.score_max);
   if (in_.sink) {
@@ -108,8 +115,8 @@ void RowComputation<T>::find_scores() {
 
 template <class T>
 void RowComputation<T>::find_weights() {
-  for (const T& x : score_) {
-    s_.weight.push_back(exp_nonpositive(T(x - s_.score_max)));
+  for (const Score<T>& score : score_) {
+    s_.weight.push_back(exp_nonpositive(T(score.x - s_.score_max)));
     s_.weight_sum += s_.weight.back();
   }
   if (in_.sink) {
@@ -128,17 +135,16 @@ T RowComputation<T>::split_error(const T& size) const {
          T(c_.split_constant);
 }
 
-// The parts of E_i, Lemma 4.
+// The parts of E_i, Lemma 4. tanh errs on the capped logit, before the bias joins it.
 template <class T>
-std::array<T, kParts> RowComputation<T>::weight_error(const T& x, const T& magnitude,
-                                                      const T& bias) const {
-  const T size = absolute(x);
+std::array<T, kParts> RowComputation<T>::weight_error(const Score<T>& score) const {
+  const T size = absolute(score.x);
   std::array<T, kParts> e;
-  e[kScores] = T(c_.scores) * magnitude;
-  e[kTanh] = T(c_.tanh) * size;
-  e[kBias] = T(c_.bias) * absolute(bias);
+  e[kScores] = T(c_.scores) * score.magnitude;
+  e[kTanh] = T(c_.tanh) * absolute(T(score.x - score.bias));
+  e[kBias] = T(c_.bias) * absolute(score.bias);
   e[kArgument] = T(c_.argument) * (size + s_.reference_abs);
-  e[kDistance] = T(c_.distance) * (s_.score_max - x);
+  e[kDistance] = T(c_.distance) * (s_.score_max - score.x);
   e[kExponential] = T(c_.exponential);
   e[kSplit] = split_error(size);
   return e;
@@ -159,10 +165,10 @@ void RowComputation<T>::find_errors() {
                     (c_.probability_normalised ? greater_of(T(1), s_.weight_sum) : T(1));
   T theta_sum(0), rounding_sum(0);
   for (size_t i = 0; i < in_.count(); ++i) {
-    const auto parts = weight_error(score_[i], magnitude_[i], T(in_.bias[i]));
+    const auto parts = weight_error(score_[i]);
     const T theta_i = exact_.weights ? T(0) : theta(parts);
     const T relative = T(c_.probability_relative) * s_.weight[i] * (T(1) + theta_i);
-    const bool rounded = profile_.probability_rounded && !exact_.weights;
+    const bool rounded = c_.probability_relative > 0 && !exact_.weights;
     s_.part.push_back(parts);
     s_.theta.push_back(theta_i);
     s_.rounding.push_back(rounded ? greater_of(relative, quantum) : T(0));
@@ -171,7 +177,7 @@ void RowComputation<T>::find_errors() {
     s_.theta_max = greater_of(s_.theta_max, theta_i);
   }
   if (in_.sink) {
-    s_.sink_theta = theta(weight_error(T(*in_.sink), T(0), T(0)));
+    s_.sink_theta = theta(weight_error({.x = T(*in_.sink)}));
     theta_sum += s_.sink_weight * s_.sink_theta;
   }
   s_.theta_sum = theta_sum / s_.weight_sum;
@@ -188,7 +194,7 @@ T RowComputation<T>::own_relative_error() const {
   const double n = static_cast<double>(in_.count()), d = in_.shape.dim_k;
   const T unit(NumberTraits<T>::kUnit);
   const T weight = T(d + 10) * unit * greater_of(s_.magnitude_max, s_.score_abs) +
-                   T(NumberTraits<T>::kFunction) * (T(1) + s_.score_abs);
+                   T(NumberTraits<T>::kFunction) * (T(1) + s_.magnitude_max + s_.score_abs);
   return T(1.01) * (T(2) * weight + T(2 * (n + 6)) * unit);
 }
 
@@ -298,7 +304,7 @@ PreciseRow<T> RowComputation<T>::run(const RowQuestion& question) {
   find_weights();
   bool zero = true, biased = in_.sink.has_value();
   for (size_t i = 0; i < in_.count(); ++i) {
-    zero = zero && !(magnitude_[i] > T(0));
+    zero = zero && !(score_[i].magnitude > T(0));
     biased = biased || in_.bias[i] != 0;
   }
   exact_ = exact_weights(profile_, {.scores_zero = zero, .biased = biased, .keys = in_.count()});

@@ -130,6 +130,28 @@ TEST(PreciseRow, SoftcapPaysForItsTanh) {
   EXPECT_GT(line(row.columns[0], "softcap tanh"), 0.5 * row.columns[0].bound);
 }
 
+// Found by the campaign: a bias that cancels the capped logit does not cancel its tanh error.
+TEST(PreciseRow, TanhErrorIsOfTheCappedLogitNotOfItsSumWithTheBias) {
+  TestHead head({.slots = 2, .dim_k = 1, .dim_v = 1, .scale = 1.0f, .softcap = 50});
+  head.query = {1};
+  head.key = {55, 0};  // capped logits 40.02 and 0
+  head.value = {0, 1};
+  head.slopes = {40.0f};  // slot 0 is one slot away: both scores are near 0
+  const auto row = first_column(head, tiled(DType::kF32));
+  EXPECT_NEAR(row.columns[0].value, 0.5, 0.01);
+  EXPECT_GT(line(row.columns[0], "softcap tanh"), 0.25 * 40 * 0x1p-11);
+}
+
+// Found by the campaign: fp32 weights that are divided one by one are no longer exactly 1.
+TEST(PreciseRow, NormalisedFp32ProbabilitiesPayForEachDivision) {
+  TestHead head({.slots = 173, .query_size = 0});
+  for (double& v : head.value) v = 1;
+  const Profile undeclared = resolve_profile({.shape = shape_of(DType::kF32)});
+  const auto row = first_column(head, undeclared);
+  EXPECT_FALSE(row.exact);
+  EXPECT_GT(line(row.columns[0], "P rounding"), 5 * kUnit32);
+}
+
 TEST(PreciseRow, SplitsCostAMerge) {
   TestHead head({.slots = 50});
   Profile profile = tiled(DType::kF32);

@@ -1,0 +1,25 @@
+// Purpose: sums of products as hardware does them, bit by bit.
+// Contract: `sum` continues an fp32 accumulator over `count` products in the order given, in steps
+// of the model's width aligned to the first product. Source: NUMERICS §1.2 (Fasi et al. 2021, Xie
+// et al. 2025): c' = RZ_t(sum of T_F(a_i b_i) + T_F(c)), T_F truncating at 2^(largest exponent -
+// F).
+#pragma once
+
+#include <cstddef>
+
+#include "reference/profile.h"
+
+namespace kv::reference {
+
+/// Two vectors of exact operands; strides in elements. A product with a zero factor adds nothing.
+struct Products {
+  const double* a = nullptr;
+  size_t a_stride = 1;
+  const double* b = nullptr;
+  size_t b_stride = 1;
+  size_t count = 0;
+};
+
+float sum_of_products(const Accumulation& model, float start, const Products& products);
+
+}  // namespace kv::reference

@@ -1,0 +1,346 @@
+#include "reference/soundness/simulated_kernel.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "reference/soundness/fused_step.h"
+
+namespace kv::reference {
+namespace {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+constexpr float kLog2e = 1.44269504088896340736f, kLn2 = 0.693147180559945309417f;
+
+float ulps_away(float x, int ulps) {
+  if (x == 0 || !std::isfinite(x)) return x;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(x) + static_cast<uint32_t>(ulps));
+}
+
+double rounded(DType type, double x) {
+  return type == DType::kF32 ? x : decode(type, encode_saturating(type, x));
+}
+
+// Running state of one split, in the kernel's own units: scores times `sigma` are base-2 exponents.
+struct Split {
+  float max = kMinusInfinity;
+  float partial[4] = {0, 0, 0, 0};  // of the row sum, as four threads would hold it
+  float mma_sum = 0;
+  std::vector<float> output;
+};
+
+class Kernel {
+ public:
+  Kernel(const RowInputs& in, const KernelConfig& config, Draw& draw)
+      : in_(in), k_(config), draw_(draw) {}
+  KernelResult run();
+
+ private:
+  float ex2(float z, size_t key);
+  float score(size_t i);
+  std::vector<std::vector<size_t>> tiles() const;
+  void visit(const std::vector<size_t>& tile, Split& s);
+  void probabilities(const std::vector<size_t>& tile, Split& s);
+  void add_values(const std::vector<size_t>& tile, Split& s);
+  void add_sink(Split& s);
+  void finish(Split& s, std::vector<float>& output, float& lse);
+  void merge_at_once(const std::vector<std::vector<float>>& outputs, const std::vector<float>& lses,
+                     std::vector<float>& output, float& lse);
+  void merge_in_turn(const std::vector<std::vector<float>>& outputs, const std::vector<float>& lses,
+                     std::vector<float>& output, float& lse);
+  KernelResult run_unfused();
+  KernelResult result(const std::vector<float>& output, float lse) const;
+  double dequantised(double code, double scale) const;
+
+  const RowInputs& in_;
+  const KernelConfig& k_;
+  Draw& draw_;
+  float sigma_ = 1;
+  std::vector<float> score_;           // before sigma
+  std::vector<double> keys_, values_;  // dequantised operands
+  std::vector<double> weight_;         // of the tile, rounded, by position in the tile
+  std::vector<float> plain_;           // not rounded
+};
+
+float Kernel::ex2(float z, size_t key) {
+  if (z == 0) return 1;
+  if (!(z > -126)) return 0;  // flushed
+  const float exact = static_cast<float>(std::exp2(double{z}));
+  switch (k_.exp2_error) {
+    case Exp2Error::kNone:
+      return exact;
+    case Exp2Error::kRandom:
+      return ulps_away(exact, static_cast<int>(draw_.below(5)) - 2);
+    case Exp2Error::kHigh:
+      return ulps_away(exact, 2);
+    case Exp2Error::kLow:
+      return ulps_away(exact, -2);
+    case Exp2Error::kByParity:
+      return ulps_away(exact, key % 2 ? 2 : -2);
+  }
+  return exact;
+}
+
+// Scaled codes become operands of the mma's type, or fp32 ones.
+double Kernel::dequantised(double code, double scale) const {
+  if (!in_.scaled_kv) return code;
+  return rounded(k_.values.fused_multiply_add ? DType::kF32 : in_.shape.query_dtype,
+                 static_cast<double>(static_cast<float>(code * scale)));
+}
+
+float Kernel::score(size_t i) {
+  const size_t d = in_.shape.dim_k;
+  const float s =
+      sum_of_products(k_.scores, 0, {.a = in_.query.data(), .b = &keys_[i * d], .count = d});
+  const float scale = in_.shape.scale, cap = in_.shape.softcap;
+  if (cap == 0 && in_.bias[i] == 0) return s;
+  float x = s * scale;
+  if (cap > 0) {
+    double t = std::tanh(static_cast<double>(s * (scale / cap)));
+    if (k_.tanh_error == 1) t *= 1 + 0x1.fap-12 * (2 * draw_.uniform() - 1);
+    if (k_.tanh_error == 2) t *= 1 + (i % 2 ? 0x1.fep-12 : -0x1.fep-12);
+    x = cap * static_cast<float>(t);
+  }
+  return x + static_cast<float>(in_.bias[i]);
+}
+
+std::vector<std::vector<size_t>> Kernel::tiles() const {
+  std::vector<std::vector<size_t>> tiles;
+  uint64_t current = 0;
+  for (size_t i = 0; i < in_.count(); ++i) {
+    const uint64_t tile = in_.slots[i] / k_.tile_slots;
+    if (tiles.empty() || tile != current) tiles.emplace_back();
+    current = tile;
+    tiles.back().push_back(i);
+  }
+  return tiles;
+}
+
+void Kernel::probabilities(const std::vector<size_t>& tile, Split& s) {
+  const float at_max = s.max * sigma_;
+  plain_.assign(k_.tile_slots, 0);
+  weight_.assign(k_.tile_slots, 0);
+  for (size_t i : tile) {
+    const size_t at = in_.slots[i] % k_.tile_slots;
+    const float z =
+        k_.fused_scaling ? std::fma(score_[i], sigma_, -at_max) : score_[i] * sigma_ - at_max;
+    plain_[at] = ex2(z, i);
+    weight_[at] = rounded(k_.probability_dtype, plain_[at]);
+  }
+  if (!k_.row_sum_of_rounded) {
+    for (size_t at = 0; at < plain_.size(); ++at) s.partial[at / 2 % 4] += plain_[at];
+    return;
+  }
+  const double one = 1;
+  s.mma_sum =
+      sum_of_products(k_.values, s.mma_sum,
+                      {.a = weight_.data(), .b = &one, .b_stride = 0, .count = weight_.size()});
+}
+
+void Kernel::add_values(const std::vector<size_t>& tile, Split& s) {
+  const size_t d = in_.shape.dim_v;
+  std::vector<double> column(k_.tile_slots, 0);
+  for (size_t j = 0; j < d; ++j) {
+    for (size_t i : tile) column[in_.slots[i] % k_.tile_slots] = values_[i * d + j];
+    s.output[j] = sum_of_products(
+        k_.values, s.output[j], {.a = weight_.data(), .b = column.data(), .count = column.size()});
+  }
+}
+
+// One tile of the online softmax.
+void Kernel::visit(const std::vector<size_t>& tile, Split& s) {
+  float max = s.max;
+  for (size_t i : tile) max = std::max(max, score_[i]);
+  if (s.max != kMinusInfinity) {
+    const float z = (s.max - max) * sigma_;
+    float alpha = 1;
+    if (k_.lazy_rescale && z >= -8) {
+      max = s.max;
+    } else {
+      alpha = ex2(z, 0);
+    }
+    for (float& x : s.partial) x *= alpha;
+    s.mma_sum *= alpha;
+    for (float& x : s.output) x *= alpha;
+  }
+  s.max = max;
+  probabilities(tile, s);
+  add_values(tile, s);
+}
+
+// The sink joins the row sum last, like a key without a value.
+void Kernel::add_sink(Split& s) {
+  const float sink = static_cast<float>(*in_.sink) / (sigma_ * kLn2);
+  if (sink > s.max) {
+    const float alpha = ex2((s.max - sink) * sigma_, 0);
+    for (float& x : s.partial) x *= alpha;
+    s.mma_sum *= alpha;
+    for (float& x : s.output) x *= alpha;
+    s.max = sink;
+  }
+  const float weight = ex2((sink - s.max) * sigma_, 1);
+  (k_.row_sum_of_rounded ? s.mma_sum : s.partial[0]) += weight;
+}
+
+void Kernel::finish(Split& s, std::vector<float>& output, float& lse) {
+  const float sum = k_.row_sum_of_rounded
+                        ? s.mma_sum
+                        : (s.partial[0] + s.partial[1]) + (s.partial[2] + s.partial[3]);
+  float inverse = 1 / sum;
+  if (k_.division_error > 0) inverse = ulps_away(inverse, static_cast<int>(draw_.below(3)) - 1);
+  for (float x : s.output) output.push_back(x * inverse);
+  lse = s.max * (sigma_ * kLn2) + static_cast<float>(std::log2(double{sum}) * 0.6931471805599453);
+}
+
+// All weights first, as a combine kernel does.
+void Kernel::merge_at_once(const std::vector<std::vector<float>>& outputs,
+                           const std::vector<float>& lses, std::vector<float>& output, float& lse) {
+  const float max = *std::max_element(lses.begin(), lses.end());
+  float sum = 0;
+  std::vector<float> weights;
+  for (float x : lses) {
+    weights.push_back(ex2((x - max) * kLog2e, 0));
+    sum += weights.back();
+  }
+  output.assign(in_.shape.dim_v, 0);
+  for (size_t s = 0; s < outputs.size(); ++s) {
+    const float weight = weights[s] / sum;
+    for (size_t j = 0; j < output.size(); ++j) {
+      output[j] = std::fma(weight, outputs[s][j], output[j]);
+    }
+  }
+  lse = max + static_cast<float>(std::log(double{sum}));
+}
+
+// Pairwise with a running (max, sum), in base 2.
+void Kernel::merge_in_turn(const std::vector<std::vector<float>>& outputs,
+                           const std::vector<float>& lses, std::vector<float>& output, float& lse) {
+  float max = kMinusInfinity, sum = 0;
+  output.assign(in_.shape.dim_v, 0);
+  for (size_t s = 0; s < outputs.size(); ++s) {
+    const float z = lses[s] * kLog2e, next = std::max(max, z);
+    const float old = max == kMinusInfinity ? 0 : ex2(max - next, 0), fresh = ex2(z - next, 1);
+    sum = sum * old + fresh;
+    for (size_t j = 0; j < output.size(); ++j) {
+      output[j] = output[j] * old + outputs[s][j] * fresh;
+    }
+    max = next;
+  }
+  for (float& x : output) x *= 1 / sum;
+  lse = (max + static_cast<float>(std::log2(double{sum}))) * kLn2;
+}
+
+KernelResult Kernel::result(const std::vector<float>& output, float lse) const {
+  KernelResult r;
+  for (float x : output) {
+    r.output.push_back(decode(in_.shape.output_dtype, encode(in_.shape.output_dtype, x)));
+  }
+  r.lse = lse;
+  return r;
+}
+
+// Scores, softmax and P.V one after the other: P is normalised, then rounded.
+KernelResult Kernel::run_unfused() {
+  Split s;
+  s.output.assign(in_.shape.dim_v, 0);
+  for (float x : score_) s.max = std::max(s.max, x);
+  std::vector<float> p;
+  float sum = 0;
+  for (size_t i = 0; i < in_.count(); ++i) {
+    p.push_back(ex2((score_[i] - s.max) * sigma_, i));
+    sum += p.back();
+  }
+  float extra = 0;
+  if (in_.sink) {
+    // Large sinks would overflow this simple kernel; the campaign keeps them moderate.
+    extra = static_cast<float>(std::exp(*in_.sink - double{s.max * sigma_} * 0.6931471805599453));
+    sum += extra;
+  }
+  std::vector<double> weight(in_.slots.back() + 1, 0), column(weight.size(), 0);
+  for (size_t i = 0; i < in_.count(); ++i) {
+    weight[in_.slots[i]] = rounded(k_.probability_dtype, p[i] / sum);
+  }
+  for (size_t j = 0; j < in_.shape.dim_v; ++j) {
+    for (size_t i = 0; i < in_.count(); ++i) {
+      column[in_.slots[i]] = values_[i * in_.shape.dim_v + j];
+    }
+    s.output[j] = sum_of_products(k_.values, 0,
+                                  {.a = weight.data(), .b = column.data(), .count = column.size()});
+  }
+  return result(s.output, s.max * (sigma_ * kLn2) + static_cast<float>(std::log(double{sum})));
+}
+
+KernelResult Kernel::run() {
+  const size_t n = in_.count();
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t c = 0; c < in_.shape.dim_k; ++c) {
+      keys_.push_back(dequantised(in_.keys[i * in_.shape.dim_k + c], in_.key_scales[i]));
+    }
+    for (size_t j = 0; j < in_.shape.dim_v; ++j) {
+      values_.push_back(dequantised(in_.values[i * in_.shape.dim_v + j], in_.value_scales[i]));
+    }
+  }
+  bool scaled = in_.shape.softcap > 0;
+  for (double b : in_.bias) scaled = scaled || b != 0;
+  sigma_ = scaled ? kLog2e : in_.shape.scale * kLog2e;
+  for (size_t i = 0; i < n; ++i) {
+    float x = score(i);
+    if (scaled && in_.shape.softcap == 0 && in_.bias[i] == 0) x *= in_.shape.scale;
+    score_.push_back(x);
+  }
+  if (k_.unfused) return run_unfused();
+
+  const auto all = tiles();
+  const size_t each = (all.size() + k_.splits - 1) / k_.splits;
+  std::vector<std::vector<float>> outputs;
+  std::vector<float> lses;
+  for (size_t first = 0; first < all.size(); first += each) {
+    std::vector<std::vector<size_t>> order(
+        all.begin() + static_cast<long>(first),
+        all.begin() + static_cast<long>(std::min(all.size(), first + each)));
+    if (k_.order == VisitOrder::kDescending) std::reverse(order.begin(), order.end());
+    for (size_t i = order.size(); k_.order == VisitOrder::kShuffled && i > 1; --i) {
+      std::swap(order[i - 1], order[draw_.below(i)]);
+    }
+    Split s;
+    s.output.assign(in_.shape.dim_v, 0);
+    for (const auto& tile : order) visit(tile, s);
+    if (in_.sink && first == 0) add_sink(s);
+    outputs.emplace_back();
+    lses.push_back(0);
+    finish(s, outputs.back(), lses.back());
+  }
+  if (outputs.size() == 1) return result(outputs[0], lses[0]);
+  std::vector<float> output;
+  float lse = 0;
+  if (k_.sequential_merge) {
+    merge_in_turn(outputs, lses, output, lse);
+  } else {
+    merge_at_once(outputs, lses, output, lse);
+  }
+  return result(output, lse);
+}
+
+}  // namespace
+
+KernelResult run_kernel(const RowInputs& inputs, const KernelConfig& config, Draw& draw) {
+  return Kernel(inputs, config, draw).run();
+}
+
+Declaration declaration_of(const KernelConfig& k) {
+  Declaration d;
+  d.tile_slots = k.unfused ? 0 : k.tile_slots;
+  d.order = k.order == VisitOrder::kAscending    ? TileOrder::kAscending
+            : k.order == VisitOrder::kDescending ? TileOrder::kDescending
+                                                 : TileOrder::kAny;
+  d.accumulate =
+      k.values.fused_multiply_add ? Declaration::Accumulate::kFma : Declaration::Accumulate::kMma;
+  d.probability_declared = true;
+  d.probability_dtype = k.probability_dtype;
+  d.row_sum_of_rounded = k.row_sum_of_rounded;
+  d.splits = k.splits;
+  return d;
+}
+
+}  // namespace kv::reference

@@ -1,0 +1,152 @@
+// No bound may reject a conforming kernel. Thousands of kernels, correct by construction and drawn
+// at random, are judged under what they declare and under nothing declared at all.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "reference/attention.h"
+#include "reference/decide.h"
+#include "reference/soundness/drawn_head.h"
+#include "reference/soundness/fused_step.h"
+
+namespace kv::reference {
+namespace {
+
+struct Tally {
+  uint64_t rows = 0, vacuous = 0, elements = 0, rejected = 0, rejected_lse = 0, missed = 0;
+  double ratio = 0, ratio_lse = 0;
+};
+
+std::string describe(const TestHead& head, const KernelConfig& k, const Profile& profile) {
+  return std::string(dtype_name(head.options.dtype)) + " slots " +
+         std::to_string(head.options.slots) + " dim " + std::to_string(head.options.dim_k) +
+         " tile " + std::to_string(k.tile_slots) + " splits " + std::to_string(k.splits) +
+         " unfused " + std::to_string(k.unfused) + " lazy " + std::to_string(k.lazy_rescale) +
+         " softcap " + std::to_string(head.options.softcap) + " scales " +
+         std::to_string(head.key_scales.size()) + " sinks " + std::to_string(head.sinks.size()) +
+         " slopes " + std::to_string(head.slopes.size()) + "\n  " + profile.name;
+}
+
+void note(double& worst, const Answer& a, double got, DType type) {
+  if (!(a.bound > 0) || std::fabs(got - a.want) <= worst * a.bound) return;
+  worst = std::max(worst, error_bound_ratio(a.want, a.bound, got, type));
+}
+
+class Campaign {
+ public:
+  Tally tally;
+
+  void judge(TestHead& head, const KernelConfig& kernel, Draw& draw) {
+    const HeadBlock& block = head.block();
+    for (bool declared : {true, false}) {
+      ProfileRequest request{.shape = shape_of(head.options.dtype)};
+      if (declared) {
+        request.declared = declaration_of(kernel);
+        request.arithmetic = kernel.architecture;
+      } else if (kernel.splits > 1) {
+        request.declared.splits = kernel.splits;  // planned by the harness: always known
+      }
+      profiles_[declared] = resolve_profile(request);
+    }
+    for (size_t r = 0; r < block.rows.size(); ++r) {
+      const RowInputs inputs = row_inputs(block, r);
+      if (inputs.count() == 0) continue;
+      const KernelResult result = run_kernel(inputs, kernel, draw);
+      for (const Profile& profile : profiles_) judge_row(head, kernel, r, inputs, result, profile);
+    }
+  }
+
+ private:
+  void judge_row(TestHead& head, const KernelConfig& kernel, size_t r, const RowInputs& inputs,
+                 const KernelResult& result, const Profile& profile) {
+    const DType type = head.options.output_dtype;
+    RowDecider decider(inputs, profile, type);
+    HeadBlock alone = head.block();
+    alone.rows = alone.rows.subspan(r, 1);
+    const RowEstimate& fast = estimator_.run(alone, profile).rows[0];
+    ++tally.rows;
+    const Answer lse = decider.ask({.got = result.lse});
+    tally.vacuous += lse.vacuous;
+    if (lse.vacuous) return;
+    for (uint32_t j = 0; j < inputs.shape.dim_v; ++j) {
+      const double got = result.output[j];
+      const Answer a = decider.ask({.column = j, .got = got});
+      ++tally.elements;
+      note(tally.ratio, a, got, type);
+      const bool surely =
+          surely_conforms({fast.output[j], fast.bound_low[j], fast.own_error[j], got}, type);
+      tally.missed += surely && a.decision != Decision::kConforms;
+      if (a.decision == Decision::kConforms) continue;
+      if (tally.rejected++ < 5) {
+        ADD_FAILURE() << "output " << j << ": got " << got << " want " << a.want << " bound "
+                      << a.bound << "\n  " << describe(head, kernel, profile);
+      }
+    }
+    note(tally.ratio_lse, lse, result.lse, DType::kF32);
+    if (lse.decision == Decision::kConforms || tally.rejected_lse++ >= 5) return;
+    ADD_FAILURE() << "LSE: got " << result.lse << " want " << lse.want << " bound " << lse.bound
+                  << "\n  " << describe(head, kernel, profile);
+  }
+
+  Profile profiles_[2];
+  HeadEstimator estimator_;
+};
+
+TEST(Soundness, NoConformingKernelIsRejected) {
+  const bool full = std::getenv("KV_FULL") != nullptr;
+  const uint64_t wanted = full ? 30'000'000 : 600'000;
+  Campaign campaign;
+  Tally& t = campaign.tally;
+  for (uint64_t seed = full ? 1'000'000 : 1; t.elements < wanted; ++seed) {
+    Draw draw(seed);
+    TestHead head = draw_head(draw, {.slots_max = draw.one_in(50) ? 2048u : 256u});
+    const KernelConfig kernel = draw_kernel(draw, head);
+    campaign.judge(head, kernel, draw);
+  }
+  std::printf(
+      "rows %lu (%lu vacuous), elements %lu, rejected %lu, LSE rejected %lu; largest "
+      "error/bound: output %.3f, LSE %.3f\n",
+      t.rows, t.vacuous, t.elements, t.rejected, t.rejected_lse, t.ratio, t.ratio_lse);
+  EXPECT_EQ(t.rejected, 0u);
+  EXPECT_EQ(t.rejected_lse, 0u);
+  EXPECT_EQ(t.missed, 0u) << "the fast tier accepted what the full bound rejects";
+  EXPECT_LT(t.vacuous, t.rows / 4);
+  EXPECT_GT(t.ratio, 0.5)
+      << "a bound that is never approached is too weak, or the kernels too kind";
+}
+
+// The simulation itself: a fused step loses what its model says it loses, and no more.
+TEST(Soundness, FusedStepTruncates) {
+  const double a[] = {1, 0x1p-13, 0x1p-13}, b[] = {1, 0x1p-12, 0x1p-13};
+  const Products p{.a = a, .b = b, .count = 3};
+  EXPECT_EQ(sum_of_products(kHopper16, 0, p), 1.0f);  // 2^-25 is kept inside, cut at the end
+  EXPECT_EQ(sum_of_products(kFmaChain, 0, p), 1.0f);
+  const double c[] = {-1, 0x1p-13}, d[] = {1, 0x1p-12};
+  EXPECT_EQ(sum_of_products(kHopper16, 0, {.a = c, .b = d, .count = 2}),
+            -1.0f + 0x1p-24f);  // towards zero
+  const double e[] = {1, 0x1p-12}, f[] = {1, 0x1p-12};
+  EXPECT_EQ(sum_of_products(kHopper8, 1, {.a = e, .b = f, .count = 2}), 2.0f);  // 13 bits
+}
+
+// A campaign that could not reject anything would prove nothing: plant one fault.
+TEST(Soundness, AFaultyKernelIsRejected) {
+  Draw draw(3);
+  TestHead head({.slots = 64, .dim_k = 64});
+  const KernelConfig kernel;
+  RowInputs all = row_inputs(head.block(), 0);
+  head.visible[0][17] = 0;
+  const KernelResult wrong = run_kernel(row_inputs(head.block(), 0), kernel, draw);
+  const Profile profile =
+      resolve_profile({.declared = declaration_of(kernel), .arithmetic = kernel.architecture});
+  RowDecider decider(all, profile, DType::kF16);
+  int rejected = 0;
+  for (uint32_t j = 0; j < 32; ++j) {
+    rejected += decider.ask({.column = j, .got = wrong.output[j]}).decision == Decision::kViolates;
+  }
+  EXPECT_GT(rejected, 16);
+}
+
+}  // namespace
+}  // namespace kv::reference
