@@ -33,7 +33,7 @@ class CaseRunnerTest : public testing::Test {
     std::filesystem::create_directories(folder_);
     options_.executable = KV_BUILD_DIR "/bin/run_worker_fixture";
     options_.folder = folder_;
-    options_.silence_max = std::chrono::seconds(1);
+    options_.silence_max = std::chrono::seconds(30);
     options_.memory_bytes_max = uint64_t{1} << 30;
     options_.plugin_path = KV_BUILD_DIR "/lib/testdata/libmisbehaving_plugin.so";
     setenv("KVERIFY_SIMT", KV_BUILD_DIR "/lib/simt/libcudart.so.13", 0);
@@ -130,6 +130,7 @@ TEST_F(CaseRunnerTest, AnExitIsACrash) {
   EXPECT_EQ(run_with("exit").end.message, "it exited with status 0 in attend");
 }
 TEST_F(CaseRunnerTest, AHangIsKilled) {
+  options_.silence_max = std::chrono::seconds(1);
   EXPECT_EQ(run_with("hang").end.outcome, RunOutcome::kHung);
 }
 TEST_F(CaseRunnerTest, EndlessAllocationIsKilled) {
@@ -195,6 +196,7 @@ TEST_F(CaseRunnerTest, ReplacesAProcessWhenAsked) {
 }
 
 TEST_F(CaseRunnerTest, KeepsRunningCasesOnDisk) {
+  options_.silence_max = std::chrono::seconds(1);
   auto runner = start("hang");
   ASSERT_TRUE(runner.ok());
   ASSERT_TRUE(runner->submit(small_case(3)).ok());
@@ -219,7 +221,6 @@ TEST_F(CaseRunnerTest, WhatThePluginDoesNotOfferIsUnsupported) {
 TEST_F(CaseRunnerTest, AnInterruptEndsTheWait) {
   std::atomic<bool> interrupted = false;
   options_.interrupted = &interrupted;
-  options_.silence_max = std::chrono::seconds(60);
   auto runner = start("hang");
   ASSERT_TRUE(runner.ok());
   ASSERT_TRUE(runner->submit(small_case()).ok());
