@@ -59,9 +59,11 @@ class Check {
   }
 
   void say_hello(const Hello& hello) const {
-    output_.say(fmt::format("kverify {}: {} {} on device {}, seed {}\n", kVersion,
-                            hello.plugin.name, hello.plugin.version,
-                            device_name(options_.bench.device), options_.seed));
+    output_.say(fmt::format(
+        "kverify {}: {} {} on device {}; {} cases of the corpus, then drawn ones "
+        "with seed {}\n",
+        kVersion, hello.plugin.name, hello.plugin.version, device_name(options_.bench.device),
+        corpus_files(options_.corpus).size(), options_.seed));
   }
 
   Result<void> examine_all(Examiner& examiner) {
