@@ -74,9 +74,6 @@ Status to_views(std::initializer_list<Named> tensors) {
 Status check_offered(const kv_attention_shape& s) {
   const std::pair<bool, const char*> missing[] = {
       {s.head_dim_k != s.head_dim_v, "K and V of different head dimension"},
-      {s.softcap != 0, "softcap"},
-      {s.alibi != 0, "ALiBi"},
-      {s.sinks != 0, "attention sinks"},
       {s.rope != KV_ROPE_NONE, "RoPE"},
       {s.kv_scale != KV_SCALE_NONE, "a quantised cache"},
       {s.mask_encoding != KV_MASK_NONE, "explicit masks"},
@@ -115,7 +112,8 @@ StatusOr<AttentionShape> to_shape(const kv_attention_shape* s) {
                        .scale = s->scale,
                        .causal = static_cast<Causal>(s->causal),
                        .window_left = s->window_left,
-                       .window_right = s->window_right};
+                       .window_right = s->window_right,
+                       .softcap = s->softcap};
   if (Status status = check_shape(shape); !status.ok()) return status;
   return shape;
 }
@@ -124,6 +122,15 @@ Status cache_views(const kv_paged_cache& cache, CacheView& view) {
   return to_views({{"key cache", cache.key, view.key},
                    {"value cache", cache.value, view.value},
                    {"block table", cache.block_table, view.block_table}});
+}
+
+/// An optional input of one fp32 for each query head.
+Status head_view(const char* name, const float* data, bool is_used, int64_t heads,
+                 TensorView& view) {
+  if (!is_used) return {};
+  if (data == nullptr) return refused(name, ": the shape says that it is given, got null");
+  view = dense_view(const_cast<float*>(data), DType::kF32, {heads}, 1);
+  return {};
 }
 
 kv_status supports(const kv_attention_shape* shape, kv_error* why) {
@@ -146,7 +153,8 @@ kv_status plan(const kv_attention_shape* shape, const kv_batch* batch, kv_plan* 
   }
   const BatchDescription description{.query_lengths = {batch->query_lengths, batch->rows},
                                      .kv_lengths = {batch->kv_lengths, batch->rows},
-                                     .variant = batch->variant == nullptr ? "" : batch->variant};
+                                     .variant = batch->variant == nullptr ? "" : batch->variant,
+                                     .split_slots = batch->split_slots};
   StatusOr<Plan> made = make_plan(*s, description);
   if (!made.ok()) return answer(made.status(), why);
   out->workspace_bytes = made->workspace_bytes;
@@ -203,6 +211,14 @@ kv_status attend_batch(const kv_attend_args* args, kv_error* why) {
                        {"key_end", args->key_end, call.key_end},
                        {"output", args->output, call.output},
                        {"lse", args->lse, call.lse}});
+  }
+  const int64_t heads = shape->query_heads;
+  if (status.ok()) {
+    status = head_view("alibi_slopes", args->alibi_slopes, args->shape->alibi != 0, heads,
+                       call.alibi_slopes);
+  }
+  if (status.ok()) {
+    status = head_view("sinks", args->sinks, args->shape->sinks != 0, heads, call.sinks);
   }
   return answer(status.ok() ? attend(call, made, *shape) : status, why);
 }

@@ -49,9 +49,6 @@ TEST(Plugin, SaysWhatItDoesNotOffer) {
   EXPECT_EQ(plugin().kernel->supports(&shape, &why), KV_OK);
   using Spoil = void (*)(kv_attention_shape&);
   for (Spoil spoil : {Spoil([](kv_attention_shape& s) { s.head_dim_v = 128; }),
-                      Spoil([](kv_attention_shape& s) { s.softcap = 30; }),
-                      Spoil([](kv_attention_shape& s) { s.alibi = 1; }),
-                      Spoil([](kv_attention_shape& s) { s.sinks = 1; }),
                       Spoil([](kv_attention_shape& s) { s.rope = KV_ROPE_NEOX; }),
                       Spoil([](kv_attention_shape& s) { s.kv_scale = KV_SCALE_HEAD; }),
                       Spoil([](kv_attention_shape& s) { s.mask_encoding = KV_MASK_ADDITIVE; }),
@@ -141,6 +138,13 @@ TEST(Plugin, RunsABatch) {
   EXPECT_EQ(got[0], 6.0f);
   EXPECT_EQ(got[64], 4.0f);
   EXPECT_NEAR(download<float>(lse.memory, 2)[1], std::log(2.0), 1e-6);
+
+  kv_attention_shape with_sinks = shape;
+  with_sinks.sinks = 1;
+  attend.shape = &with_sinks;
+  EXPECT_EQ(plugin().kernel->attend(&attend, &why), KV_REFUSED);
+  EXPECT_NE(std::strstr(why.text, "sinks"), nullptr) << why.text;
+  attend.shape = &shape;
 
   attend.output.device.device_type = kDLCPU;
   EXPECT_EQ(plugin().kernel->attend(&attend, &why), KV_REFUSED);

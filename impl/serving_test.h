@@ -101,18 +101,31 @@ struct StepResult {
   std::vector<uint8_t> output_bytes;
 };
 
+struct StepOptions {
+  std::string_view variant = {};
+  uint32_t split_slots = 0;
+};
+
+/// Score modifiers that are data; empty: none.
+struct HeadModifiers {
+  std::vector<float> alibi_slopes = {}, sinks = {};  // [query_heads]
+};
+
 class Server {
  public:
-  Server(const AttentionShape& shape, int64_t pages)
-      : shape_(shape), pool_(take(KvPool::create(shape, {.layers = 1, .pages = pages}))) {}
+  Server(const AttentionShape& shape, int64_t pages, HeadModifiers modifiers = {})
+      : shape_(shape),
+        modifiers_(std::move(modifiers)),
+        pool_(take(KvPool::create(shape, {.layers = 1, .pages = pages}))) {}
 
-  StepResult step(const std::vector<StepRow>& rows, std::string_view variant = {}) {
+  StepResult step(const std::vector<StepRow>& rows, StepOptions options = {}) {
     BlockTable table = grow(rows);
     append_tokens(rows, table);
-    return attend_rows(rows, table, variant);
+    return attend_rows(rows, table, options);
   }
 
-  KvPool& pool() { return pool_; }
+  const AttentionShape& shape() const { return shape_; }
+  const HeadModifiers& modifiers() const { return modifiers_; }
 
  private:
   BlockTable grow(const std::vector<StepRow>& rows) {
@@ -166,7 +179,7 @@ class Server {
   }
 
   StepResult attend_rows(const std::vector<StepRow>& rows, const BlockTable& table,
-                         std::string_view variant) {
+                         const StepOptions& options) {
     std::vector<int32_t> offsets = {0}, queries, lengths, begin, end;
     std::vector<uint8_t> q;
     for (const StepRow& row : rows) {
@@ -183,14 +196,17 @@ class Server {
         }
       }
     }
-    const Plan plan = take(
-        make_plan(shape_, {.query_lengths = queries, .kv_lengths = lengths, .variant = variant}));
+    const Plan plan = take(make_plan(shape_, {.query_lengths = queries,
+                                              .kv_lengths = lengths,
+                                              .variant = options.variant,
+                                              .split_slots = options.split_slots}));
     const size_t out = q.size(), lse_count = offsets.back() * shape_.query_heads;
     const DeviceMemory query = upload(q), o = upload(offsets), n = upload(lengths),
                        b = upload(begin), e = upload(end),
                        output = take(allocate_device(std::max<size_t>(out, 1))),
                        lse = take(allocate_device(std::max<size_t>(lse_count, 1) * 4)),
-                       workspace = take(allocate_device(plan.workspace_bytes + 1));
+                       workspace = take(allocate_device(plan.workspace_bytes + 1)),
+                       slopes = upload(modifiers_.alibi_slopes), sinks = upload(modifiers_.sinks);
     const std::array<int64_t, 4> size = {offsets.back(), shape_.query_heads, shape_.head_dim};
     check(attend({.cache = take(pool_.layer(0, table)),
                   .query = dense_view(query.get(), shape_.dtype, size, 3),
@@ -200,6 +216,8 @@ class Server {
                   .key_end = index_view(e, end),
                   .output = dense_view(output.get(), shape_.dtype, size, 3),
                   .lse = dense_view(lse.get(), DType::kF32, size, 2),
+                  .alibi_slopes = head_view(slopes, modifiers_.alibi_slopes),
+                  .sinks = head_view(sinks, modifiers_.sinks),
                   .workspace = workspace.get()},
                  plan, shape_));
     check(cudaDeviceSynchronize());
@@ -218,7 +236,13 @@ class Server {
     return dense_view(memory.get(), DType::kI32, {static_cast<int64_t>(host.size())}, 1);
   }
 
+  static TensorView head_view(const DeviceMemory& memory, const std::vector<float>& host) {
+    if (host.empty()) return {};
+    return dense_view(memory.get(), DType::kF32, {static_cast<int64_t>(host.size())}, 1);
+  }
+
   AttentionShape shape_;
+  HeadModifiers modifiers_;
   KvPool pool_;
 };
 
@@ -228,23 +252,26 @@ struct ExpectedRow {
   double lse = -std::numeric_limits<double>::infinity();
 };
 
+inline int64_t anchor_of(const AttentionShape& s, const StepRow& row, int64_t query) {
+  return s.causal == Causal::kTopLeft ? query : int64_t{row.request->slots} - row.queries + query;
+}
+
 inline bool is_visible(const AttentionShape& s, const StepRow& row, int64_t query, int64_t slot) {
   const Request& r = *row.request;
   if (slot < r.pad_left || slot >= r.slots - r.pad_right) return false;
-  const int64_t anchor =
-      s.causal == Causal::kTopLeft ? query : int64_t{r.slots} - row.queries + query;
+  const int64_t anchor = anchor_of(s, row, query);
   if (s.causal != Causal::kNone && slot > anchor) return false;
   if (s.window_left >= 0 && slot < anchor - s.window_left) return false;
   return s.window_right < 0 || slot <= anchor + s.window_right;
 }
 
-inline ExpectedRow expected_row(const AttentionShape& s, const StepRow& row, int64_t query,
-                                int64_t head) {
+/// Logits of a query for each slot, -inf where it does not see.
+inline std::vector<double> expected_logits(const AttentionShape& s, const HeadModifiers& modifiers,
+                                           const StepRow& row, int64_t query, int64_t head) {
   const Request& r = *row.request;
   const int64_t kv_head = head / (s.query_heads / s.kv_heads);
   const int64_t query_slot = int64_t{r.slots} - row.queries + query;
-  std::vector<double> scores(r.slots, -std::numeric_limits<double>::infinity());
-  double top = -std::numeric_limits<double>::infinity(), sum = 0;
+  std::vector<double> logits(r.slots, -std::numeric_limits<double>::infinity());
   for (int64_t slot = 0; slot < r.slots; ++slot) {
     if (!is_visible(s, row, query, slot)) continue;
     double dot = 0;
@@ -252,14 +279,29 @@ inline ExpectedRow expected_row(const AttentionShape& s, const StepRow& row, int
       dot += double{element(r, Role::kQuery, query_slot, head, d)} *
              element(r, Role::kKey, slot, kv_head, d);
     }
-    scores[slot] = dot * s.scale;
-    top = std::max(top, scores[slot]);
+    logits[slot] = dot * s.scale;
+    if (s.softcap > 0) logits[slot] = s.softcap * std::tanh(logits[slot] / s.softcap);
+    if (!modifiers.alibi_slopes.empty()) {
+      const auto distance = static_cast<double>(std::abs(anchor_of(s, row, query) - slot));
+      logits[slot] -= modifiers.alibi_slopes[head] * distance;
+    }
   }
+  return logits;
+}
+
+inline ExpectedRow expected_row(const AttentionShape& s, const HeadModifiers& modifiers,
+                                const StepRow& row, int64_t query, int64_t head) {
+  const Request& r = *row.request;
+  const int64_t kv_head = head / (s.query_heads / s.kv_heads);
+  const std::vector<double> logits = expected_logits(s, modifiers, row, query, head);
   ExpectedRow want{std::vector<double>(s.head_dim), std::vector<double>(s.head_dim)};
+  double top = -std::numeric_limits<double>::infinity(), sum = 0;
+  for (double logit : logits) top = std::max(top, logit);
   if (std::isinf(top)) return want;
-  for (double score : scores) sum += std::exp(score - top);
+  for (double logit : logits) sum += std::exp(logit - top);
+  if (!modifiers.sinks.empty()) sum += std::exp(modifiers.sinks[head] - top);
   for (int64_t slot = 0; slot < r.slots; ++slot) {
-    const double p = std::exp(scores[slot] - top) / sum;
+    const double p = std::exp(logits[slot] - top) / sum;
     if (p == 0) continue;
     for (int64_t d = 0; d < s.head_dim; ++d) {
       const double v = element(r, Role::kValue, slot, kv_head, d);

@@ -44,13 +44,20 @@ uint32_t chosen_variant(const AttentionShape& shape, const BatchDescription& bat
   return i;
 }
 
+void divide(Plan& plan, const BatchDescription& batch) {
+  const int64_t longest = *std::ranges::max_element(batch.kv_lengths);
+  plan.split_slots = batch.split_slots > 0 ? batch.split_slots : kSplitSlots;
+  const int64_t splits = (longest + plan.split_slots - 1) / plan.split_slots;
+  plan.splits_max = static_cast<uint32_t>(std::max<int64_t>(splits, 1));
+}
+
 /// Adds what a launch of the plan declares: the plan's profile is the weakest of its launches'.
 void declare(Plan& plan, const KernelProfile& profile) {
   const bool is_first = plan.tile_slots == 0;
   plan.tile_slots = is_first ? profile.tile_slots : std::min(plan.tile_slots, profile.tile_slots);
   plan.ascending = is_first ? profile.is_ascending : plan.ascending && profile.is_ascending;
   plan.tensor_cores |= profile.uses_tensor_cores;
-  plan.splits = std::max(plan.splits, profile.splits);
+  plan.splits = std::max(plan.splits, profile.splits * plan.splits_max);
 }
 
 PagedParams paged_params(const CacheView& cache, const AttentionShape& shape) {
@@ -69,7 +76,12 @@ PagedParams paged_params(const CacheView& cache, const AttentionShape& shape) {
 
 const int32_t* indices(const TensorView& t) { return static_cast<const int32_t*>(t.data); }
 
-AttendParams attend_params(const AttendCall& call, const AttentionShape& shape) {
+/// Partial results of split decode queries in the workspace.
+int64_t partial_count(const Plan& plan, const AttentionShape& shape) {
+  return plan.splits_max == 1 ? 0 : plan.requests * shape.query_heads * plan.splits_max;
+}
+
+AttendParams attend_params(const AttendCall& call, const Plan& plan, const AttentionShape& shape) {
   return {.cache = paged_params(call.cache, shape),
           .query = call.query.data,
           .output = call.output.data,
@@ -94,7 +106,17 @@ AttendParams attend_params(const AttendCall& call, const AttentionShape& shape) 
           .query_length_min = 0,
           .query_length_max = 0,
           .causal = static_cast<int32_t>(shape.causal),
-          .scale_log2 = static_cast<float>(static_cast<double>(shape.scale) * M_LOG2E)};
+          .scale_log2 = static_cast<float>(shape.scale * M_LOG2E),
+          .softcap_log2 = static_cast<float>(shape.softcap * M_LOG2E),
+          .softcap_scale =
+              shape.softcap == 0 ? 0 : static_cast<float>(double{shape.scale} / shape.softcap),
+          .alibi_slopes = static_cast<const float*>(call.alibi_slopes.data),
+          .sinks = static_cast<const float*>(call.sinks.data),
+          .split_slots = static_cast<int32_t>(plan.split_slots),
+          .splits_max = static_cast<int32_t>(plan.splits_max),
+          .partial_output = static_cast<float*>(call.workspace),
+          .partial_state =
+              static_cast<float*>(call.workspace) + partial_count(plan, shape) * shape.head_dim};
 }
 
 const AttendLaunchers& launchers(DType dtype) {
@@ -135,8 +157,10 @@ StatusOr<Plan> make_plan(const AttentionShape& shape, const BatchDescription& ba
         });
     if (!is_needed) continue;
     plan.launches |= 1u << i;
+    if (rule.kernel == &AttendLaunchers::decode) divide(plan, batch);
     declare(plan, kernel_profile(rule.kernel, shape));
   }
+  plan.workspace_bytes = partial_count(plan, shape) * (shape.head_dim + 2) * sizeof(float);
   return plan;
 }
 
@@ -169,7 +193,7 @@ Status attend(const AttendCall& call, const Plan& plan, const AttentionShape& sh
   }
   KVATTN_RETURN_IF_ERROR(check_attend(call, plan, shape));
   if (plan.tokens == 0) return {};
-  AttendParams params = attend_params(call, shape);
+  AttendParams params = attend_params(call, plan, shape);
   const Variant& variant = variants()[plan.variant];
   for (size_t i = 0; i < variant.launches.size(); ++i) {
     if ((plan.launches >> i & 1) == 0) continue;

@@ -199,6 +199,16 @@ TEST_F(Refusals, RefusesOutputsThatOverlapThemselves) {
   expect_untouched();
 }
 
+TEST_F(Refusals, RefusesHeadTensorsOfAnotherSize) {
+  AttendCall call = attend_;
+  call.sinks = dense_view(lse_.get(), DType::kF32, {3}, 1);
+  expect_says(attend(call, plan_, kShape), StatusCode::kRefused, "sinks");
+  call = attend_;
+  call.alibi_slopes = dense_view(lse_.get(), DType::kF16, {4}, 1);
+  expect_says(attend(call, plan_, kShape), StatusCode::kRefused, "alibi_slopes");
+  expect_untouched();
+}
+
 TEST_F(Refusals, RefusesAPlanOfAnotherBatch) {
   Plan plan = plan_;
   plan.tokens += 1;
@@ -236,6 +246,9 @@ TEST(Shapes, AreRefusedOrUnsupportedWithAReason) {
                              {kUnsupported, "page_slots", [](S s) { s.page_slots = 512; }},
                              {kRefused, "scale", [](S s) { s.scale = NAN; }},
                              {kRefused, "scale", [](S s) { s.scale = INFINITY; }},
+                             {kRefused, "softcap", [](S s) { s.softcap = -1; }},
+                             {kRefused, "softcap", [](S s) { s.softcap = NAN; }},
+                             {kUnsupported, "head_dim", [](S s) { s.head_dim = 264; }},
                              {kRefused, "causal", [](S s) { s.causal = static_cast<Causal>(3); }},
                              {kRefused, "window", [](S s) { s.window_left = -2; }},
                              {kRefused, "window", [](S s) { s.window_right = -2; }}}) {
@@ -256,6 +269,9 @@ TEST(Plans, AreRefusedWithAReason) {
   EXPECT_EQ(code({.query_lengths = negative, .kv_lengths = two}), StatusCode::kRefused);
   EXPECT_EQ(code({.query_lengths = two, .kv_lengths = negative}), StatusCode::kRefused);
   EXPECT_EQ(code({.query_lengths = huge, .kv_lengths = two}), StatusCode::kUnsupported);
+  EXPECT_EQ(code({.query_lengths = two, .kv_lengths = huge}), StatusCode::kUnsupported);
+  EXPECT_EQ(code({.query_lengths = two, .kv_lengths = two, .split_slots = UINT32_MAX}),
+            StatusCode::kUnsupported);
   EXPECT_EQ(code({.query_lengths = two, .kv_lengths = two, .variant = "decode"}),
             StatusCode::kUnsupported);
   EXPECT_EQ(code({.query_lengths = two, .kv_lengths = two, .variant = "best"}),

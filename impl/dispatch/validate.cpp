@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kGridYMax = 65535;
+constexpr int64_t kSplitsMax = 65535;  // the grid's third dimension
 constexpr int64_t kIndexMax = std::numeric_limits<int32_t>::max();
 
 enum class Use { kRead, kWritten };
@@ -107,6 +108,12 @@ Status check_index_tensor(const char* name, const TensorView& t, int64_t size) {
   return check_tensor(t, {name, DType::kI32, 1, {size}, dtype_bytes(DType::kI32)});
 }
 
+/// An optional fp32 tensor with a value for each query head.
+Status check_head_tensor(const char* name, const TensorView& t, const AttentionShape& shape) {
+  if (t.data == nullptr) return {};
+  return check_tensor(t, {name, DType::kF32, 1, {shape.query_heads}, dtype_bytes(DType::kF32)});
+}
+
 Status check_cache(const CacheView& cache, const AttentionShape& shape, int64_t requests, Use use) {
   const std::array<int64_t, 4> slots = {Expected::kAny, shape.page_slots, shape.kv_heads,
                                         shape.head_dim};
@@ -165,6 +172,9 @@ Status check_shape(const AttentionShape& s) {
                        s.page_slots);
   }
   if (!std::isfinite(s.scale)) return refused("shape: expected a finite scale, got ", s.scale);
+  if (!std::isfinite(s.softcap) || s.softcap < 0) {
+    return refused("shape: expected a finite softcap of 0 or more, got ", s.softcap);
+  }
   if (s.causal > Causal::kBottomRight) {
     return refused("shape: expected causal 0, 1 or 2, got ", static_cast<int>(s.causal));
   }
@@ -189,7 +199,16 @@ Status check_batch(const AttentionShape& shape, const BatchDescription& batch) {
     }
     tokens += batch.query_lengths[b];
   }
-  return check_token_count(shape, tokens, static_cast<int64_t>(batch.query_lengths.size()));
+  const auto requests = static_cast<int64_t>(batch.query_lengths.size());
+  KVATTN_RETURN_IF_ERROR(check_token_count(shape, tokens, requests));
+  const int64_t longest =
+      requests == 0 ? 0 : *std::max_element(batch.kv_lengths.begin(), batch.kv_lengths.end());
+  const int64_t split = batch.split_slots == 0 ? kSplitSlots : batch.split_slots;
+  if (split > kIndexMax || longest / split >= kSplitsMax) {
+    return unsupported("batch: expected splits of less than 2^31 slots, and at most ", kSplitsMax,
+                       " of them, got ", split, " slots with ", longest, " slots in a request");
+  }
+  return {};
 }
 
 Status check_append(const AppendCall& call, const AttentionShape& shape) {
@@ -231,6 +250,8 @@ Status check_attend(const AttendCall& call, const Plan& plan, const AttentionSha
   KVATTN_RETURN_IF_ERROR(check_index_tensor("kv_lengths", call.kv_lengths, *requests));
   KVATTN_RETURN_IF_ERROR(check_index_tensor("key_begin", call.key_begin, *requests));
   KVATTN_RETURN_IF_ERROR(check_index_tensor("key_end", call.key_end, *requests));
+  KVATTN_RETURN_IF_ERROR(check_head_tensor("alibi_slopes", call.alibi_slopes, shape));
+  KVATTN_RETURN_IF_ERROR(check_head_tensor("sinks", call.sinks, shape));
   if (plan.workspace_bytes > 0 &&
       (call.workspace == nullptr || reinterpret_cast<uintptr_t>(call.workspace) % 256 != 0)) {
     return refused("workspace: expected ", plan.workspace_bytes,

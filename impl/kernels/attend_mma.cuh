@@ -50,7 +50,7 @@ struct MmaAttention {
   Visible seen;  // hull over the block's rows
   uint32_t query[kKeepsQuery ? kDimSteps : 1][4];
   // A lane holds parts of two rows: lane / 4 and lane / 4 + 8 of its warp.
-  MaskedRow rows[2];
+  ScoredRow rows[2];
   float max_log2[2], sum[2];
   float output[kDimTiles][4];
 
@@ -64,7 +64,7 @@ struct MmaAttention {
     seen = visible_slots(p, tile);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      rows[half] = masked_row(p, tile, warp * kMmaRows + lane / 4 + 8 * half);
+      rows[half] = scored_row(p, tile, kv_head, warp * kMmaRows + lane / 4 + 8 * half);
       max_log2[half] = -INFINITY;
       sum[half] = 0;
     }
@@ -166,13 +166,15 @@ struct MmaAttention {
     const int32_t last = base + used - 1;
     const bool all_visible = __all_sync(
         kAllLanes, used == kTile && rows[0].sees_all(base, last) && rows[1].sees_all(base, last));
+    const bool modified = has_modifiers(p);
 #pragma unroll
     for (int n = 0; n < kSlotTiles; ++n) {
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        const MaskedRow& row = rows[j / 2];
+        const ScoredRow& row = rows[j / 2];
         const int32_t slot = base + n * 8 + lane % 4 * 2 + j % 2;
-        const float logit = __fmul_rn(scores[n][j], p.scale_log2);
+        float logit = plain_logit(p, scores[n][j]);
+        if (modified) logit = modified_logit(p, row, scores[n][j], slot);
         scores[n][j] = all_visible || row.sees(slot) ? logit : -INFINITY;
       }
     }
@@ -248,19 +250,18 @@ struct MmaAttention {
       const int row = warp * kMmaRows + lane / 4 + 8 * half;
       if (row >= tile.row_count) continue;
       const RowAddress at = row_address(p, tile, kv_head, row);
-      const float inverse = sum[half] == 0 ? 0.0f : 1.0f / sum[half];
+      const RowEnd end = end_row(p, at.head, max_log2[half], sum[half]);
       T* target = static_cast<T*>(p.output) + at.token * p.output_token_stride +
                   at.head * p.output_head_stride;
 #pragma unroll
       for (int n = 0; n < kDimTiles; ++n) {
         if (n * 8 >= p.head_dim) break;
         *reinterpret_cast<uint32_t*>(target + n * 8 + lane % 4 * 2) =
-            round_pair(__fmul_rn(output[n][2 * half], inverse),
-                       __fmul_rn(output[n][2 * half + 1], inverse), T());
+            round_pair(__fmul_rn(output[n][2 * half], end.factor),
+                       __fmul_rn(output[n][2 * half + 1], end.factor), T());
       }
       if (lane % 4 == 0) {
-        p.lse[at.token * p.lse_token_stride + at.head * p.lse_head_stride] =
-            natural_lse(max_log2[half], sum[half]);
+        p.lse[at.token * p.lse_token_stride + at.head * p.lse_head_stride] = end.lse;
       }
     }
   }

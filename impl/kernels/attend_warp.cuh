@@ -1,15 +1,11 @@
 // Attention with plain fp32 arithmetic.
 //
-// Version 1 ("reference", kWarps = 1): one warp for each tile of kRows packed query rows. The warp
-// takes 32 slots at a time. A group of kLanes lanes shares one slot, eight dimensions to a lane, so
-// K and V rows are read whole and Q and O stay in registers. transpose_sum leaves each lane with
-// the score of one slot of its own, and the softmax of 32 slots costs one exponential.
+// Version 1 ("reference"): one warp for each tile of kRows packed query rows. The warp takes 32
+// slots at a time. A group of kLanes lanes shares one slot, eight dimensions to a lane, so K and V
+// rows are read whole and Q and O stay in registers. transpose_sum leaves each lane with the score
+// of one slot of its own, and the softmax of 32 slots costs one exponential.
 //
-// Version 2 ("decode", kWarps = 4): several warps share the slots of the same rows, tile t going to
-// warp t % kWarps, and merge their states through shared memory. A decode query with a long
-// context is no longer bound by the latency of one warp.
-//
-// Both visit tiles that start at multiples of 32 in ascending order, whatever the batch, the page
+// Tiles start at multiples of 32 and are visited in ascending order, whatever the batch, the page
 // size or the other rows of the tile: a query's bits depend on its own request only.
 #pragma once
 
@@ -23,10 +19,26 @@ namespace kvattn {
 
 /// State of the online softmax of one query row. `sum` is this lane's part.
 struct RowState {
-  MaskedRow mask;
+  ScoredRow scored;
   float max_log2, sum;
   Vec8 query, output;
 };
+
+/// Writes O and LSE of a row. `index` is the vector of O that this lane holds in row.output.
+template <class T>
+__device__ inline void write_row(const AttendParams& p, RowAddress at, const RowState& row,
+                                 int index) {
+  const RowEnd end = end_row(p, at.head, row.max_log2, row.sum);
+  Vec8 result;
+#pragma unroll
+  for (int i = 0; i < kVector; ++i) result.x[i] = __fmul_rn(row.output.x[i], end.factor);
+  if (index * kVector < p.head_dim) {
+    store8(static_cast<T*>(p.output) + at.token * p.output_token_stride +
+               at.head * p.output_head_stride + index * kVector,
+           result);
+  }
+  if (index == 0) p.lse[at.token * p.lse_token_stride + at.head * p.lse_head_stride] = end.lse;
+}
 
 /// A lane's place: lane `index` of group `group` of kLanes lanes.
 template <int kLanes>
@@ -57,7 +69,7 @@ struct WarpAttention {
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       RowState& row = rows[r];
-      row.mask = masked_row(p, tile, r);
+      row.scored = scored_row(p, tile, kv_head, r);
       row.max_log2 = -INFINITY;
       row.sum = 0;
       row.output = row.query = {};
@@ -67,9 +79,31 @@ struct WarpAttention {
                           at.head * p.query_head_stride + place.dim);
       }
     }
-    reads = place.dim < p.head_dim ? seen : Visible{0, -1};
+    take_reads();
     key = static_cast<const T*>(p.cache.key) + kv_head * p.cache.key_head_stride + place.dim;
     value = static_cast<const T*>(p.cache.value) + kv_head * p.cache.value_head_stride + place.dim;
+  }
+
+  __device__ void take_reads() { reads = place.dim < p.head_dim ? seen : Visible{0, -1}; }
+
+  /// Hides every slot outside `part`.
+  __device__ void clip(Visible part) {
+    seen = intersection(seen, part);
+    take_reads();
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      rows[r].scored.visible = intersection(rows[r].scored.visible, part);
+    }
+  }
+
+  /// Takes every kStride-th tile of what is seen, those with index kStride * n + first.
+  template <int kStride>
+  __device__ void take_tiles(int first) {
+    if (seen.last < 0) return;
+    constexpr int32_t kTile = kWarpTileSlots;
+    int32_t index = seen.first / kTile;
+    index += (first + kStride - index % kStride) % kStride;
+    for (; index <= seen.last / kTile; index += kStride) take_tile(index * kTile);
   }
 
   /// Whether this lane has something to read in step `step` of the tile that starts at `base`.
@@ -112,7 +146,9 @@ struct WarpAttention {
 
   /// Takes 32 scores into the row's state; returns the weight of this lane's slot.
   __device__ float weigh(RowState& row, float dot, int32_t slot) const {
-    const float score_log2 = row.mask.sees(slot) ? __fmul_rn(dot, p.scale_log2) : -INFINITY;
+    float logit = plain_logit(p, dot);
+    if (has_modifiers(p)) logit = modified_logit(p, row.scored, dot, slot);
+    const float score_log2 = row.scored.sees(slot) ? logit : -INFINITY;
     const float max_log2 = fmaxf(row.max_log2, warp_max(score_log2));
     // As long as nothing was visible, any finite shift keeps the exponents from becoming NaN.
     const float shift = max_log2 == -INFINITY ? 0.0f : max_log2;
@@ -165,94 +201,25 @@ struct WarpAttention {
     for (int i = 0; i < kVector; ++i) row.output.x[i] = warp_sum<kLanes>(row.output.x[i]);
   }
 
-  /// A row that saw nothing has sum 0, output 0 and maximum -inf.
   __device__ void write(int r, const RowState& row) const {
-    const float inverse = row.sum == 0 ? 0.0f : 1.0f / row.sum;
-    Vec8 result;
-#pragma unroll
-    for (int i = 0; i < kVector; ++i) result.x[i] = __fmul_rn(row.output.x[i], inverse);
-    const RowAddress at = row_address(p, tile, kv_head, r);
-    if (place.group == 0 && place.dim < p.head_dim) {
-      store8(static_cast<T*>(p.output) + at.token * p.output_token_stride +
-                 at.head * p.output_head_stride + place.dim,
-             result);
-    }
-    if (place.lane == 0) {
-      p.lse[at.token * p.lse_token_stride + at.head * p.lse_head_stride] =
-          natural_lse(row.max_log2, row.sum);
-    }
+    if (place.group != 0) return;
+    write_row<T>(p, row_address(p, tile, kv_head, r), row, place.index);
   }
 };
 
-/// What a warp leaves in shared memory for the merge of one row.
-template <int kLanes, int kWarps>
-struct alignas(16) PartialRow {
-  float output[kWarps][kLanes * kVector];
-  float max_log2[kWarps], sum[kWarps];
-};
-
-template <int kLanes, int kWarps>
-__device__ inline void put_partial(PartialRow<kLanes, kWarps>& partial, int warp,
-                                   const Place<kLanes>& place, const RowState& row) {
-  if (place.group == 0) store8(&partial.output[warp][place.dim], row.output);
-  if (place.lane == 0) {
-    partial.max_log2[warp] = row.max_log2;
-    partial.sum[warp] = row.sum;
-  }
-}
-
-/// The row's state over the slots of all warps, added in the order of the warps.
-template <int kLanes, int kWarps>
-__device__ inline RowState merge_partials(const PartialRow<kLanes, kWarps>& partial,
-                                          const Place<kLanes>& place) {
-  RowState row = {};
-  row.max_log2 = -INFINITY;
-  for (int w = 0; w < kWarps; ++w) row.max_log2 = fmaxf(row.max_log2, partial.max_log2[w]);
-  const float shift = row.max_log2 == -INFINITY ? 0.0f : row.max_log2;
-  for (int w = 0; w < kWarps; ++w) {
-    const float rescale = exp2_approx(__fsub_rn(partial.max_log2[w], shift));
-    const Vec8 output = load8(&partial.output[w][place.dim]);
-    row.sum = __fmaf_rn(partial.sum[w], rescale, row.sum);
-#pragma unroll
-    for (int i = 0; i < kVector; ++i) {
-      row.output.x[i] = __fmaf_rn(output.x[i], rescale, row.output.x[i]);
-    }
-  }
-  return row;
-}
-
-/// Block: kWarps warps. Grid: x row tiles (see batch.cuh), y KV heads.
-template <class T, int kLanes, int kRows, int kWarps>
-__global__ void __launch_bounds__(kWarps* kWarpLanes) attend_warp_kernel(const AttendParams p) {
+/// Block: one warp. Grid: x row tiles (see batch.cuh), y KV heads.
+template <class T, int kLanes, int kRows>
+__global__ void __launch_bounds__(kWarpLanes) attend_reference_kernel(const AttendParams p) {
   const RowTile tile = find_row_tile(p, blockIdx.x, kRows);
   if (tile.row_count <= 0) return;
-  const int warp = threadIdx.x / kWarpLanes;
   WarpAttention<T, kLanes, kRows> attention{p, tile, static_cast<int32_t>(blockIdx.y)};
   attention.begin();
-
-  constexpr int32_t kTile = kWarpTileSlots;
-  if (attention.seen.last >= 0) {
-    int32_t index = attention.seen.first / kTile;
-    index += (warp + kWarps - index % kWarps) % kWarps;
-    for (; index <= attention.seen.last / kTile; index += kWarps) {
-      attention.take_tile(index * kTile);
-    }
-  }
-
+  attention.template take_tiles<1>(0);
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
     if (r >= tile.row_count) break;
     attention.gather(attention.rows[r]);
-    if constexpr (kWarps == 1) {
-      attention.write(r, attention.rows[r]);
-    } else {
-      // Row by row through one small buffer, so that shared memory does not grow with kRows.
-      __shared__ PartialRow<kLanes, kWarps> partial;
-      put_partial(partial, warp, attention.place, attention.rows[r]);
-      __syncthreads();
-      if (warp == 0) attention.write(r, merge_partials(partial, attention.place));
-      __syncthreads();  // the buffer is written again for the next row
-    }
+    attention.write(r, attention.rows[r]);
   }
 }
 

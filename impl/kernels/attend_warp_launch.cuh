@@ -2,38 +2,55 @@
 // file for each dtype, so that the instances compile side by side.
 #pragma once
 
-#include "impl/kernels/attend_warp.cuh"
+#include "impl/kernels/attend_decode.cuh"
 
 namespace kvattn {
 
 constexpr int kTileRows = 4;
 
-template <class T, int kLanes, int kRows, int kWarps>
-cudaError_t launch_instance(const AttendParams& p, cudaStream_t stream) {
-  const int64_t tiles = static_cast<int64_t>(p.tokens) * p.group / kRows + p.requests;
-  const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(p.kv_heads));
-  attend_warp_kernel<T, kLanes, kRows, kWarps><<<grid, kWarps * kWarpLanes, 0, stream>>>(p);
+inline dim3 warp_grid(const AttendParams& p, int tile_rows) {
+  const int64_t tiles = static_cast<int64_t>(p.tokens) * p.group / tile_rows + p.requests;
+  return dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(p.kv_heads));
+}
+
+template <class T, int kLanes, int kRows>
+cudaError_t launch_reference_instance(const AttendParams& p, cudaStream_t stream) {
+  attend_reference_kernel<T, kLanes, kRows><<<warp_grid(p, kRows), kWarpLanes, 0, stream>>>(p);
   return cudaGetLastError();
 }
 
-/// Rows are kLanes vectors of eight elements long. Wide heads need more registers for each row.
-template <class T, int kRows, int kWarps>
-cudaError_t launch_for_head_dim(const AttendParams& p, cudaStream_t stream) {
-  if (p.head_dim <= 64) return launch_instance<T, 8, kRows, kWarps>(p, stream);
-  if (p.head_dim <= 128) return launch_instance<T, 16, kRows, kWarps>(p, stream);
-  return launch_instance<T, 32, (kRows + 1) / 2, kWarps>(p, stream);
+template <class T, int kLanes, int kRows>
+cudaError_t launch_decode_instance(const AttendParams& p, cudaStream_t stream) {
+  dim3 grid = warp_grid(p, kRows);
+  grid.z = static_cast<unsigned>(p.splits_max);
+  attend_decode_kernel<T, kLanes, kRows><<<grid, kDecodeWarps * kWarpLanes, 0, stream>>>(p);
+  const cudaError_t error = cudaGetLastError();
+  if (error != cudaSuccess || p.splits_max == 1) return error;
+  const dim3 heads(static_cast<unsigned>(p.requests), static_cast<unsigned>(p.kv_heads * p.group));
+  merge_splits_kernel<T><<<heads, kWarpLanes, 0, stream>>>(p);
+  return cudaGetLastError();
 }
 
+/// A row is kLanes vectors of eight elements long. Wide rows take more registers.
 template <class T>
 cudaError_t launch_reference(const AttendParams& p, cudaStream_t stream) {
-  return launch_for_head_dim<T, kTileRows, 1>(p, stream);
+  if (p.head_dim <= 64) return launch_reference_instance<T, 8, kTileRows>(p, stream);
+  if (p.head_dim <= 128) return launch_reference_instance<T, 16, kTileRows>(p, stream);
+  return launch_reference_instance<T, 32, kTileRows / 2>(p, stream);
 }
 
-/// A decode query of a model without head groups is alone in its tile.
+template <class T, int kRows>
+cudaError_t launch_decode_rows(const AttendParams& p, cudaStream_t stream) {
+  if (p.head_dim <= 64) return launch_decode_instance<T, 8, kRows>(p, stream);
+  if (p.head_dim <= 128) return launch_decode_instance<T, 16, kRows>(p, stream);
+  return launch_decode_instance<T, 32, (kRows + 1) / 2>(p, stream);
+}
+
+/// Without head groups a query is alone in its tile.
 template <class T>
 cudaError_t launch_decode(const AttendParams& p, cudaStream_t stream) {
-  return p.group == 1 ? launch_for_head_dim<T, 1, kDecodeWarps>(p, stream)
-                      : launch_for_head_dim<T, kTileRows, kDecodeWarps>(p, stream);
+  return p.group == 1 ? launch_decode_rows<T, 1>(p, stream)
+                      : launch_decode_rows<T, kTileRows>(p, stream);
 }
 
 }  // namespace kvattn

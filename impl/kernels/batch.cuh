@@ -56,16 +56,26 @@ struct Visible {
   int32_t first, last;
 };
 
+__device__ inline Visible intersection(Visible a, Visible b) {
+  const Visible both = {max(a.first, b.first), min(a.last, b.last)};
+  return both.first > both.last ? Visible{0, -1} : both;
+}
+
+/// The anchor of a query, its causal limit, is this plus the query's number.
+__device__ inline int64_t anchor_shift(const AttendParams& p, const RowTile& tile) {
+  constexpr int32_t kTopLeft = 1;
+  if (p.causal == kTopLeft) return 0;
+  return static_cast<int64_t>(p.kv_lengths[tile.request]) - tile.query_length;
+}
+
 /// What the queries [query_first, query_last] of the tile's request see between them, counted from
 /// its first query. Both ends of what a query sees grow with its number, and neighbours leave no
 /// gap.
 __device__ inline Visible visible_slots(const AttendParams& p, const RowTile& tile,
                                         int32_t query_first, int32_t query_last) {
-  constexpr int32_t kTopLeft = 1;
-  const int32_t slots = p.kv_lengths[tile.request];
-  const int64_t shift = p.causal == kTopLeft ? 0 : static_cast<int64_t>(slots) - tile.query_length;
+  const int64_t shift = anchor_shift(p, tile);
   int64_t first = max(p.key_begin[tile.request], 0);
-  int64_t last = min(p.key_end[tile.request], slots) - 1;
+  int64_t last = min(p.key_end[tile.request], p.kv_lengths[tile.request]) - 1;
   if (p.causal != 0) last = min(last, shift + query_last);
   if (p.window_left >= 0) first = max(first, shift + query_first - p.window_left);
   if (p.window_right >= 0) last = min(last, shift + query_last + p.window_right);

@@ -20,8 +20,8 @@ constexpr uint32_t kDecodeWarps = 4;
 /// The kernels of one dtype. nullptr: there is none.
 struct AttendLaunchers {
   using Launch = cudaError_t (*)(const AttendParams&, cudaStream_t);
-  Launch reference;  // attend_warp.cuh, version 1
-  Launch decode;     // attend_warp.cuh, version 2
+  Launch reference;  // attend_warp.cuh
+  Launch decode;     // attend_decode.cuh
   Launch prefill;    // attend_mma.cuh; fp16 and bf16
 };
 extern const AttendLaunchers kAttendF16, kAttendBF16, kAttendF32;

@@ -10,7 +10,7 @@ namespace kvattn {
 
 struct PagedParams {
   void *key, *value;
-  const int32_t* block_table;
+  const int32_t *block_table;
   int64_t key_page_stride, key_slot_stride, key_head_stride;
   int64_t value_page_stride, value_slot_stride, value_head_stride;
   int64_t block_table_stride;
@@ -27,9 +27,9 @@ struct AppendParams {
 
 struct AttendParams {
   PagedParams cache;
-  const void* query;
-  void* output;
-  float* lse;
+  const void *query;
+  void *output;
+  float *lse;
   const int32_t *query_offsets, *kv_lengths, *key_begin, *key_end;
   int64_t query_token_stride, query_head_stride, output_token_stride, output_head_stride;
   int64_t lse_token_stride, lse_head_stride;
@@ -37,7 +37,16 @@ struct AttendParams {
   int32_t tokens, requests, kv_heads, group, head_dim;
   int32_t query_length_min, query_length_max;  // requests outside are another launch's
   int32_t causal;                              // kvattn::Causal
-  float scale_log2;                            // scale * log2(e)
+
+  // Score modifiers, in base 2: logit = scale_log2 * q.k, or with a soft cap
+  // softcap_log2 * tanh(softcap_scale * q.k).
+  float scale_log2, softcap_log2, softcap_scale;
+  const float *alibi_slopes, *sinks;  // [query_heads] or nullptr, natural units
+
+  // Split decode: slots [i * split_slots, (i+1) * split_slots) of a request are split i. Partial
+  // results of split i of head h of request b have index (b * query_heads + h) * splits_max + i.
+  int32_t split_slots, splits_max;
+  float *partial_output, *partial_state;  // [index][head_dim], [index][max_log2, sum]
 };
 
 }  // namespace kvattn

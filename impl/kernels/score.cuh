@@ -12,10 +12,13 @@
 namespace kvattn {
 
 constexpr float kLn2 = 0.693147180559945309f;
+// log2(e) in two parts: times x it costs one rounding.
+constexpr float kLog2EHigh = 1.44269502f, kLog2ELow = 1.92596299e-8f;
+static_assert(double{kLog2EHigh} + kLog2ELow - 1.4426950408889634 < 1e-15 &&
+              1.4426950408889634 - kLog2EHigh - double{kLog2ELow} < 1e-15);
 
-/// ln(sum of weights), for weights relative to 2^max_log2; -inf for a row that saw nothing.
-__device__ inline float natural_lse(float max_log2, float sum) {
-  return sum == 0 ? -INFINITY : __fmaf_rn(max_log2, kLn2, __fmul_rn(log2_approx(sum), kLn2));
+__device__ inline float to_log2(float natural) {
+  return __fmaf_rn(natural, kLog2EHigh, __fmul_rn(natural, kLog2ELow));
 }
 
 struct RowAddress {
@@ -30,9 +33,12 @@ __device__ inline RowAddress row_address(const AttendParams& p, const RowTile& t
           static_cast<int64_t>(kv_head) * p.group + packed % p.group};
 }
 
-struct MaskedRow {
+/// What turns the dot products of one query row into logits.
+struct ScoredRow {
   Visible visible;
-  bool is_padding;  // past the tile's rows: what becomes of it is nobody's concern
+  bool is_padding;   // past the tile's rows: what becomes of it is nobody's concern
+  int32_t anchor;    // slot that ALiBi measures distances from
+  float slope_log2;  // of ALiBi
 
   __device__ bool sees(int32_t slot) const { return slot >= visible.first && slot <= visible.last; }
   __device__ bool sees_all(int32_t first, int32_t last) const {
@@ -40,10 +46,54 @@ struct MaskedRow {
   }
 };
 
-__device__ inline MaskedRow masked_row(const AttendParams& p, const RowTile& tile, int32_t row) {
-  if (row >= tile.row_count) return {{0, -1}, true};
+__device__ inline ScoredRow scored_row(const AttendParams& p, const RowTile& tile, int32_t kv_head,
+                                       int32_t row) {
+  if (row >= tile.row_count) return {{0, -1}, true, 0, 0};
   const int32_t query = (tile.first_row + row) / p.group;
-  return {visible_slots(p, tile, query, query), false};
+  ScoredRow scored = {visible_slots(p, tile, query, query), false, 0, 0};
+  if (p.alibi_slopes != nullptr) {
+    scored.anchor = static_cast<int32_t>(anchor_shift(p, tile) + query);
+    scored.slope_log2 = to_log2(p.alibi_slopes[row_address(p, tile, kv_head, row).head]);
+  }
+  return scored;
+}
+
+__device__ inline bool has_modifiers(const AttendParams& p) {
+  return p.softcap_log2 != 0 || p.alibi_slopes != nullptr;
+}
+
+__device__ inline float plain_logit(const AttendParams& p, float dot) {
+  return __fmul_rn(dot, p.scale_log2);
+}
+
+/// The logit of a visible slot, with soft cap and ALiBi in that order.
+__device__ inline float modified_logit(const AttendParams& p, const ScoredRow& row, float dot,
+                                       int32_t slot) {
+  float logit = plain_logit(p, dot);
+  if (p.softcap_log2 != 0) {
+    logit = __fmul_rn(p.softcap_log2, tanh_approx(__fmul_rn(dot, p.softcap_scale)));
+  }
+  const float distance = fabsf(static_cast<float>(row.anchor - slot));
+  return __fmaf_rn(-row.slope_log2, distance, logit);
+}
+
+/// How a row ends: its LSE, and the factor that turns its sum of weighted values into O.
+struct RowEnd {
+  float lse, factor;
+};
+
+/// `sum` is relative to 2^max_log2. A row that saw nothing has sum 0, whatever its sink.
+__device__ inline RowEnd end_row(const AttendParams& p, int64_t head, float max_log2, float sum) {
+  if (sum == 0) return {-INFINITY, 0};
+  float rescale = 1;
+  if (p.sinks != nullptr) {
+    const float sink_log2 = to_log2(p.sinks[head]);
+    const float top = fmaxf(max_log2, sink_log2);
+    rescale = exp2_approx(__fsub_rn(max_log2, top));
+    sum = __fmaf_rn(sum, rescale, exp2_approx(__fsub_rn(sink_log2, top)));
+    max_log2 = top;
+  }
+  return {__fmaf_rn(max_log2, kLn2, __fmul_rn(log2_approx(sum), kLn2)), rescale / sum};
 }
 
 }  // namespace kvattn

@@ -21,6 +21,12 @@ __device__ inline float log2_approx(float x) {
   return y;
 }
 
+__device__ inline float tanh_approx(float x) {
+  float y;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 __device__ inline float warp_max(float x) {
 #pragma unroll
   for (int step = kWarpLanes / 2; step > 0; step /= 2) {

@@ -10,7 +10,8 @@
 //  - Arguments are checked before anything is launched; what device memory holds (lengths, block
 //    tables) is trusted. Calls enqueue on `stream` and return.
 //  - Results are the same bits in every run, for every page placement, and whether a request is
-//    alone or in any batch. With the variant "reference" also for every division of a prompt into
+//    alone or in any batch: a decode query's slots are divided by a fixed split size, never by the
+//    state of the device. With the variant "reference" also for every division of a prompt into
 //    chunks.
 //
 // Example (error handling left out):
@@ -49,6 +50,7 @@ struct AttentionShape {
   /// Slots further than this from the query's own slot (its causal limit; bottom right when causal
   /// is none) are hidden; inclusive; -1: unlimited.
   int64_t window_left = -1, window_right = -1;
+  float softcap = 0;  // 0: none; else logit = softcap * tanh(scale * q.k / softcap)
 };
 
 /// One layer of a paged cache.
@@ -73,7 +75,11 @@ struct AttendCall {
   TensorView key_begin, key_end;  // int32 [requests]: slots that hold real tokens
   TensorView output;              // [tokens, query_heads, head_dim]
   TensorView lse;                 // fp32 [tokens, query_heads], natural logarithm
-  void* workspace = nullptr;      // Plan::workspace_bytes bytes, 256-byte aligned
+  /// fp32 [query_heads] each, or data nullptr. ALiBi adds -slope * |anchor - slot| to a logit,
+  /// where the anchor is the query's causal limit (bottom right when causal is none). A sink adds
+  /// exp(sink) to the sum of exponentials of a row that sees something; LSE counts it.
+  TensorView alibi_slopes, sinks;
+  void* workspace = nullptr;  // Plan::workspace_bytes bytes, 256-byte aligned
   cudaStream_t stream = nullptr;
 };
 
@@ -81,6 +87,7 @@ struct AttendCall {
 struct BatchDescription {
   std::span<const int32_t> query_lengths, kv_lengths;  // one for each request
   std::string_view variant = {};                       // forced kernel variant; empty: ours
+  uint32_t split_slots = 0;  // size of a split of a decode query's slots; 0: ours
 };
 
 /// How a batch will run. Plain data: it may be copied as bytes.
@@ -91,6 +98,7 @@ struct Plan {
   uint32_t ascending = 0;     // 1: every query visits tiles in ascending order
   uint32_t tensor_cores = 0;  // 1: products by mma, P rounded to the 16-bit dtype before P.V
   uint32_t splits = 1;        // parts that a query's slots are divided into, merged at the end
+  uint32_t split_slots = 0, splits_max = 1;  // of decode queries that are divided between blocks
   int64_t requests = 0, tokens = 0;
   uint64_t workspace_bytes = 0;
 };

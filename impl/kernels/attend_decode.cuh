@@ -1,0 +1,150 @@
+// Attention for requests with one query.
+//
+// Version 1 ("decode", one split): kDecodeWarps warps share the slots of the same packed rows, the
+// heads of one group, tile t going to warp t % kDecodeWarps, and merge their states through shared
+// memory. A query with a long context is no longer bound by the latency of one warp.
+//
+// Version 2 (several splits): the slots are also cut into splits of a fixed size, one block each,
+// so that a small batch with long contexts fills the device. Each block leaves its state in the
+// workspace and merge_splits_kernel adds them up.
+//
+// States are added in the order of warps and splits, and splits start at multiples of their size: a
+// query's bits depend on its own request and the split size only.
+#pragma once
+
+#include "impl/kernels/attend_warp.cuh"
+
+namespace kvattn {
+
+/// Running maximum of several states, and the shift of their exponents: any finite one as long as
+/// all are empty.
+struct MergedMax {
+  float max_log2 = -INFINITY;
+  __device__ void take(float other) { max_log2 = fmaxf(max_log2, other); }
+  __device__ float shift() const { return max_log2 == -INFINITY ? 0.0f : max_log2; }
+};
+
+/// Adds a state, relative to 2^max_log2, to `row`, which is relative to 2^shift.
+__device__ inline void add_state(RowState& row, float shift, float max_log2, float sum,
+                                 const Vec8& output) {
+  const float rescale = exp2_approx(__fsub_rn(max_log2, shift));
+  row.sum = __fmaf_rn(sum, rescale, row.sum);
+#pragma unroll
+  for (int i = 0; i < kVector; ++i) {
+    row.output.x[i] = __fmaf_rn(output.x[i], rescale, row.output.x[i]);
+  }
+}
+
+/// What the warps leave in shared memory for the merge of one row.
+template <int kLanes>
+struct alignas(16) WarpStates {
+  float output[kDecodeWarps][kLanes * kVector];
+  float max_log2[kDecodeWarps], sum[kDecodeWarps];
+
+  __device__ void put(int warp, const Place<kLanes>& place, const RowState& row) {
+    if (place.group == 0) store8(&output[warp][place.dim], row.output);
+    if (place.lane == 0) {
+      max_log2[warp] = row.max_log2;
+      sum[warp] = row.sum;
+    }
+  }
+  __device__ RowState merge(const Place<kLanes>& place) const {
+    MergedMax top;
+    for (int w = 0; w < kDecodeWarps; ++w) top.take(max_log2[w]);
+    RowState row = {};
+    row.max_log2 = top.max_log2;
+    for (int w = 0; w < kDecodeWarps; ++w) {
+      add_state(row, top.shift(), max_log2[w], sum[w], load8(&output[w][place.dim]));
+    }
+    return row;
+  }
+};
+
+__device__ inline int32_t split_count(const AttendParams& p, int32_t request) {
+  const int64_t slots = p.kv_lengths[request];
+  return max(static_cast<int32_t>((slots + p.split_slots - 1) / p.split_slots), 1);
+}
+
+/// Index of split 0 of a head of a request in the workspace.
+__device__ inline int64_t partial_index(const AttendParams& p, int32_t request, int64_t head) {
+  return (static_cast<int64_t>(request) * p.kv_heads * p.group + head) * p.splits_max;
+}
+
+/// A split that saw nothing leaves an empty state: the merge reads every split.
+__device__ inline void write_partial(const AttendParams& p, int64_t index, const RowState& row,
+                                     int vector) {
+  if (vector * kVector < p.head_dim) {
+    store8(p.partial_output + index * p.head_dim + vector * kVector, row.output);
+  }
+  if (vector == 0) {
+    *reinterpret_cast<float2*>(p.partial_state + 2 * index) = make_float2(row.max_log2, row.sum);
+  }
+}
+
+/// Block: kDecodeWarps warps. Grid: x row tiles (see batch.cuh), y KV heads, z splits.
+template <class T, int kLanes, int kRows>
+__global__ void __launch_bounds__(kDecodeWarps* kWarpLanes)
+    attend_decode_kernel(const AttendParams p) {
+  const RowTile tile = find_row_tile(p, blockIdx.x, kRows);
+  if (tile.row_count <= 0) return;
+  const int32_t splits = split_count(p, tile.request), split = blockIdx.z;
+  if (split >= splits) return;
+  const int warp = threadIdx.x / kWarpLanes;
+  WarpAttention<T, kLanes, kRows> attention{p, tile, static_cast<int32_t>(blockIdx.y)};
+  attention.begin();
+  if (splits > 1) {
+    const int64_t first = static_cast<int64_t>(split) * p.split_slots;
+    const int64_t last = min(first + p.split_slots - 1, static_cast<int64_t>(INT32_MAX));
+    attention.clip({static_cast<int32_t>(first), static_cast<int32_t>(last)});
+  }
+  attention.template take_tiles<kDecodeWarps>(warp);
+
+  // Row by row through one small buffer, so that shared memory does not grow with kRows.
+  __shared__ WarpStates<kLanes> states;
+  const Place<kLanes> place = attention.place;
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    if (r >= tile.row_count) break;
+    attention.gather(attention.rows[r]);
+    states.put(warp, place, attention.rows[r]);
+    __syncthreads();
+    if (warp == 0) {
+      const RowState row = states.merge(place);
+      if (splits == 1) {
+        attention.write(r, row);
+      } else if (place.group == 0) {
+        const int64_t head = row_address(p, tile, attention.kv_head, r).head;
+        write_partial(p, partial_index(p, tile.request, head) + split, row, place.index);
+      }
+    }
+    __syncthreads();  // the buffer is written again for the next row
+  }
+}
+
+/// Block: one warp, a vector of eight dimensions to a lane. Grid: x requests, y query heads.
+template <class T>
+__global__ void __launch_bounds__(kWarpLanes) merge_splits_kernel(const AttendParams p) {
+  const int32_t request = blockIdx.x, head = blockIdx.y;
+  const int32_t token = p.query_offsets[request];
+  const int32_t query_length = p.query_offsets[request + 1] - token;
+  if (query_length < p.query_length_min || query_length > p.query_length_max) return;
+  const int32_t splits = split_count(p, request);
+  if (splits == 1) return;  // written by its only split
+
+  const int64_t first = partial_index(p, request, head);
+  const int lane = threadIdx.x;
+  const float2* states = reinterpret_cast<const float2*>(p.partial_state) + first;
+  const float* outputs = p.partial_output + first * p.head_dim + lane * kVector;
+  const bool has_output = lane * kVector < p.head_dim;
+  MergedMax top;
+  for (int32_t s = 0; s < splits; ++s) top.take(states[s].x);
+  RowState row = {};
+  row.max_log2 = top.max_log2;
+  for (int32_t s = 0; s < splits; ++s) {
+    const Vec8 output = has_output ? load8(outputs + static_cast<int64_t>(s) * p.head_dim) : Vec8{};
+    add_state(row, top.shift(), states[s].x, states[s].y, output);
+  }
+  write_row<T>(p, {token, head}, row, lane);
+}
+
+}  // namespace kvattn
