@@ -7,6 +7,7 @@
 #include "harness/core/check.h"
 #include "reference/bounds.h"
 #include "reference/elementary.h"
+#include "reference/exactness.h"
 
 namespace kv::reference {
 namespace {
@@ -55,6 +56,7 @@ struct HeadEstimator::Buffers {
   void find_extent(const QueryRow& row, size_t index);
   const double* row_bias(const QueryRow& row);
   void mark_special(size_t row);
+  bool may_be_unit(size_t row) const;
   void finish_row(const HeadBlock& block, const Profile& profile, size_t row);
 };
 
@@ -268,6 +270,16 @@ void HeadEstimator::Buffers::finish(const HeadBlock& block, const Profile& profi
   }
 }
 
+// Whether exactness.h might certify the row: all weights are 1 or negligible.
+bool HeadEstimator::Buffers::may_be_unit(size_t row) const {
+  if (sums[row].score_max != 0) return false;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const double w = weight[row * keys + i];
+    if (visible[row * keys + i] && w != 1 && w > 2 * kNegligibleWeight) return false;
+  }
+  return true;
+}
+
 // Everything here mirrors precise/row.cpp with each Theta_i replaced by 0 (below) or by its largest
 // value (for the vacuous test and the own error), S_i by |q||k_i| (Cauchy-Schwarz).
 void HeadEstimator::Buffers::finish_row(const HeadBlock& block, const Profile& profile, size_t r) {
@@ -298,7 +310,7 @@ void HeadEstimator::Buffers::finish_row(const HeadBlock& block, const Profile& p
   row.lse_own_error = relative + (lse_abs + farthest + 1) * 0x1p-49;
 
   // Weights of exactly one: the full bound may leave out everything but the division.
-  const bool maybe_exact = sums[r].score_abs == 0 && from.alibi_slope == 0 && !from.sink;
+  const bool maybe_exact = may_be_unit(r) && from.alibi_slope == 0 && !from.sink;
   const double error_max = c.scores * magnitude + c.tanh * (farthest + bias_max) +
                            c.bias * bias_max + (2 * c.argument + 2 * c.distance) * farthest +
                            c.exponential + (c.split_scores + c.split_lse) * farthest +

@@ -74,7 +74,8 @@ Coefficients coefficients(const Profile& p, const RowExtent& e) {
                                                            : dtype_unit_roundoff(e.query_dtype);
   const double rescaled = static_cast<double>(rescalings(p, e));
   const double rescaling = expm1_bound(kUnit32 * rescaled);
-  c.scores = accumulation_error(p.scores, score_steps) + dequantised;
+  c.dequantised = dequantised;
+  c.scores = accumulation_error(p.scores, score_steps) * (1 + dequantised) + dequantised;
   c.tanh = e.softcap ? p.tanh_error : 0;
   c.bias = 3 * kUnit32;
   c.argument = p.argument_roundings * kUnit32;
@@ -93,8 +94,10 @@ Coefficients coefficients(const Profile& p, const RowExtent& e) {
     c.probability_relative =
         c.probability_relative * (1 + c.row_sum + c.division) + c.division * (1 + c.row_sum);
   }
-  c.accumulation = accumulation_error(p.values, value_steps(p, e)) * (1 + c.probability_relative) +
-                   rescaling + dequantised;
+  c.accumulation =
+      (accumulation_error(p.values, value_steps(p, e)) * (1 + c.probability_relative) + rescaling) *
+          (1 + dequantised) +
+      dequantised;
   if (p.splits > 1) add_split(p, e, c);
   c.log2_error = p.log2_error;
   c.underflow = static_cast<double>(e.keys + 8) * 0x1p-125;

@@ -23,21 +23,29 @@ int lowest_bit(double x) {
 
 }  // namespace
 
-ExactWeights exact_weights(const Profile& p, const ExactRow& row) {
-  ExactWeights e;
-  e.weights = row.scores_zero && !row.biased && p.splits == 1 && !p.probability_normalised;
+UnitWeights unit_weights(const Profile& p, const UnitRow& row) {
+  UnitWeights w;
+  if (row.biased || p.splits != 1 || p.probability_normalised) return w;
+  uint64_t ones = 0;
+  for (UnitRow::Kind kind : row.kinds) {
+    if (kind == UnitRow::kOther) return w;
+    ones += kind == UnitRow::kZeroScore;
+    w.negligible.push_back(kind == UnitRow::kNegligible);
+  }
+  w.certified = ones > 0;
   const int bits = std::min(accumulator_bits(p.values), accumulator_bits(kFmaChain));
-  e.row_sum = e.weights && row.keys <= uint64_t{1} << bits;
-  return e;
+  w.row_sum = w.certified && ones <= uint64_t{1} << bits;
+  return w;
 }
 
-bool column_is_exact(const Accumulation& a, std::span<const double> values, size_t stride) {
+bool column_is_exact(const Accumulation& a, const Column& column) {
   int lowest = 1024;
   double sum = 0;
-  for (size_t i = 0; i < values.size(); i += stride) {
-    if (values[i] == 0) continue;
-    lowest = std::min(lowest, lowest_bit(values[i]));
-    sum += std::fabs(values[i]);
+  for (size_t i = 0; i < column.skip.size(); ++i) {
+    const double v = column.values[i * column.stride];
+    if (v == 0 || column.skip[i]) continue;
+    lowest = std::min(lowest, lowest_bit(v));
+    sum += std::fabs(v);
   }
   if (sum == 0) return true;
   // The sum is exact when the test succeeds; when it was rounded it is far too large anyway.

@@ -1,36 +1,46 @@
 // Purpose: certificates that a conforming kernel computes parts of a row without any rounding, so
-// that the bound shrinks to the division and the output rounding (designs E1 to E3).
+// that the bound shrinks to the division and the output rounding (designs E1 and E3).
 // Contract: computed from the row's own inputs, never from the name of a design.
-//  - weights: every visible score is exactly 0, whatever the order of summation, so each weight is
-//    ex2(0) = 1 before and after its rounding, and every rescale factor is 1;
-//  - row_sum: the sum of the ones is exact;
+//  - unit weights: every visible key either has products that are all zero, so that its score is
+//    exactly 0 in any order and its weight ex2(0) = 1 before and after rounding, or weighs less
+//    than 2^-60. The latter add less than twice their weight: next to sums on the grid of the
+//    values they are below half a unit of any accumulator, and where they stand alone they are
+//    themselves.
+//  - row_sum: the sum of the ones is exact.
 //  - column: all products are multiples of one power of two and the sum of their magnitudes fits
 //    the accumulator, so that every partial sum is exact in any order.
-// Source: NUMERICS §2.3 (order-free exact case), §6.1 E1.
+// Source: NUMERICS §2.3 (order-free exact case), §6.1 E1, E3.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "reference/profile.h"
 
 namespace kv::reference {
 
-struct ExactWeights {
-  bool weights = false, row_sum = false;
-};
+inline constexpr double kNegligibleWeight = 0x1p-60;
 
 /// What of a row bears on the certificate.
-struct ExactRow {
-  bool scores_zero = false;  // sum of |q||k| is 0 for every visible key
-  bool biased = false;       // ALiBi or a sink
-  uint64_t keys = 0;
+struct UnitRow {
+  enum Kind : uint8_t { kZeroScore, kNegligible, kOther };
+  bool biased = false;      // bias, sink, softcap or scaled K/V: no certificate
+  std::vector<Kind> kinds;  // of each visible key
 };
 
-ExactWeights exact_weights(const Profile& profile, const ExactRow& row);
+struct UnitWeights {
+  bool certified = false, row_sum = false;
+  std::vector<uint8_t> negligible;  // [n], 1: weighs less than kNegligibleWeight
+};
+UnitWeights unit_weights(const Profile& profile, const UnitRow& row);
 
-/// `values`: one column of the visible V rows, `stride` apart.
-bool column_is_exact(const Accumulation& accumulation, std::span<const double> values,
-                     size_t stride);
+/// One column of the visible V rows, `stride` apart; keys marked in `skip` are left out.
+struct Column {
+  std::span<const double> values;
+  size_t stride = 1;
+  std::span<const uint8_t> skip;  // [n]
+};
+bool column_is_exact(const Accumulation& accumulation, const Column& column);
 
 }  // namespace kv::reference

@@ -1,0 +1,214 @@
+// Purpose: what every bound of one row is made of: scores, weights, and how far a conforming
+// kernel's weights may be from them.
+// Contract: included by row.cpp alone, which instantiates it for every number type. Sums are not
+// divided by the weight sum unless the name says `mean`.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "reference/bounds.h"
+#include "reference/exactness.h"
+#include "reference/precise/numbers.h"
+#include "reference/precise/row.h"
+
+namespace kv::reference {
+
+/// Parts of E_i (Lemma 4) in the order in which they are named.
+enum Part { kScores, kTanh, kBias, kArgument, kDistance, kExponential, kSplit, kParts };
+inline constexpr const char* kPartNames[kParts] = {
+    "scores q.k",          "softcap tanh", "ALiBi bias", "rounding of the exponent",
+    "distance to the max", "exponential",  "split merge"};
+
+template <class T>
+struct Score {
+  T x = T(0);          // x_i
+  T magnitude = T(0);  // S_i
+  T bias = T(0);
+};
+
+template <class T>
+class RowFacts {
+ public:
+  RowFacts(const RowInputs& in, const Profile& profile);
+
+  const RowInputs& in;
+  const Profile& profile;
+  const Coefficients c;
+
+  std::vector<Score<T>> score;
+  std::vector<T> weight, theta, rounding;   // w, Theta, r
+  std::vector<std::array<T, kParts>> part;  // of E
+  T score_max = T(0), score_abs = T(0);     // largest x, and largest |x|
+  T reference_abs = T(0);                   // what |running max| may be: |x_max| or |sink|
+  T magnitude_max = T(0);                   // largest S_i + |bias_i|
+  T weight_sum = T(0), lse = T(0);
+  T sink_weight = T(0), sink_theta = T(0);
+  T theta_mean = T(0), rounding_mean = T(0), theta_max = T(0);
+  UnitWeights unit;      // certificate of exactness
+  bool vacuous = false;  // the weights may be anything
+
+  /// E_split of a weight whose own score has this magnitude.
+  T split_error(const T& size) const;
+  /// Of this computation, relative to sum p|v| + |O|: twice the error of a weight (numerator and
+  /// denominator), and the two sums.
+  T own_relative_error() const;
+  T value(size_t key, uint32_t column) const {
+    return T(in.value_scales[key]) * T(in.values[key * in.shape.dim_v + column]);
+  }
+
+ private:
+  void find_scores();
+  void find_weights();
+  void find_unit_weights();
+  void find_errors();
+  std::array<T, kParts> weight_error(const Score<T>& score) const;
+  T theta_of(const std::array<T, kParts>& parts);
+};
+
+template <class T>
+RowFacts<T>::RowFacts(const RowInputs& inputs, const Profile& p)
+    : in(inputs),
+      profile(p),
+      c(coefficients(p, {.dim_k = in.shape.dim_k,
+                         .keys = in.count(),
+                         .span = in.span,
+                         .softcap = in.shape.softcap > 0,
+                         .scaled_kv = in.scaled_kv,
+                         .query_dtype = in.shape.query_dtype})) {
+  find_scores();
+  find_weights();
+  find_unit_weights();
+  find_errors();
+}
+
+template <class T>
+void RowFacts<T>::find_scores() {
+  const size_t d = in.shape.dim_k;
+  const T scale = T(double{in.shape.scale}), cap = T(double{in.shape.softcap});
+  for (size_t i = 0; i < in.count(); ++i) {
+    T dot(0), size(0);
+    for (size_t k = 0; k < d; ++k) {
+      const T product = T(in.query[k]) * T(in.keys[i * d + k]);
+      dot += product;
+      size += absolute(product);
+    }
+    const T factor = scale * T(in.key_scales[i]), bias(in.bias[i]);
+    T x = factor * dot;
+    if (in.shape.softcap > 0) x = cap * tanh_of(T(x / cap));
+    x += bias;
+    score.push_back({x, absolute(factor) * size, bias});
+    score_max = i == 0 ? x : greater_of(score_max, x);
+    score_abs = greater_of(score_abs, absolute(x));
+    magnitude_max = greater_of(magnitude_max, T(score[i].magnitude + absolute(bias)));
+  }
+  reference_abs = absolute(score_max);
+  if (!in.sink) return;
+  const T sink(*in.sink);
+  reference_abs = greater_of(reference_abs, absolute(sink));
+  score_abs = greater_of(score_abs, absolute(sink));
+  score_max = greater_of(score_max, sink);
+}
+
+template <class T>
+void RowFacts<T>::find_weights() {
+  for (const Score<T>& s : score) {
+    weight.push_back(exp_nonpositive(T(s.x - score_max)));
+    weight_sum += weight.back();
+  }
+  if (in.sink) {
+    sink_weight = exp_nonpositive(T(T(*in.sink) - score_max));
+    weight_sum += sink_weight;
+  }
+  lse = score_max + log_at_least_one(weight_sum);
+}
+
+template <class T>
+void RowFacts<T>::find_unit_weights() {
+  UnitRow row{.biased = in.sink.has_value() || in.scaled_kv || in.shape.softcap > 0};
+  for (size_t i = 0; i < in.count(); ++i) {
+    row.biased = row.biased || in.bias[i] != 0;
+    const bool zero = !(score[i].magnitude > T(0));
+    const bool tiny = weight[i] < T(kNegligibleWeight);
+    row.kinds.push_back(zero ? UnitRow::kZeroScore : tiny ? UnitRow::kNegligible : UnitRow::kOther);
+  }
+  unit = unit_weights(profile, row);
+}
+
+template <class T>
+T RowFacts<T>::split_error(const T& size) const {
+  // A split's maximum lies between the weight's score and the row's, so that |LSE of the split| is
+  // at most the larger of the two + ln n.
+  const T maximum = greater_of(size, reference_abs);
+  return T(c.split_scores) * maximum + T(c.split_lse) * (maximum + absolute(lse)) +
+         T(c.split_constant);
+}
+
+// tanh errs on the capped logit, before the bias joins it.
+template <class T>
+std::array<T, kParts> RowFacts<T>::weight_error(const Score<T>& s) const {
+  const T size = absolute(s.x);
+  std::array<T, kParts> e;
+  e[kScores] = T(c.scores) * s.magnitude;
+  e[kTanh] = T(c.tanh) * absolute(T(s.x - s.bias));
+  e[kBias] = T(c.bias) * absolute(s.bias);
+  e[kArgument] = T(c.argument) * (size + reference_abs);
+  e[kDistance] = T(c.distance) * (score_max - s.x);
+  e[kExponential] = T(c.exponential);
+  e[kSplit] = split_error(size);
+  return e;
+}
+
+template <class T>
+T RowFacts<T>::theta_of(const std::array<T, kParts>& parts) {
+  T error(0);
+  for (const T& p : parts) error += p;
+  if (error < T(1)) return error * (T(1) + error);
+  vacuous = true;
+  return T(0);
+}
+
+template <class T>
+void RowFacts<T>::find_errors() {
+  const T quantum =
+      T(c.probability_absolute) * (c.probability_normalised ? greater_of(T(1), weight_sum) : T(1));
+  T theta_sum(0), rounding_sum(0);
+  for (size_t i = 0; i < in.count(); ++i) {
+    const auto parts = weight_error(score[i]);
+    T theta_i = theta_of(parts);
+    T round(0);
+    if (unit.certified) {
+      // A certified weight is 1, or so small that whatever became of it is less than twice it.
+      round = unit.negligible[i] ? T(2) * weight[i] : T(0);
+      theta_i = T(0);
+    } else if (c.probability_relative > 0) {
+      round = greater_of(T(T(c.probability_relative) * weight[i] * (T(1) + theta_i)), quantum);
+    }
+    part.push_back(parts);
+    theta.push_back(theta_i);
+    rounding.push_back(round);
+    theta_sum += weight[i] * theta_i;
+    rounding_sum += round;
+    theta_max = greater_of(theta_max, theta_i);
+  }
+  if (in.sink) {
+    sink_theta = theta_of(weight_error({.x = T(*in.sink)}));
+    theta_sum += sink_weight * sink_theta;
+  }
+  theta_mean = theta_sum / weight_sum;
+  rounding_mean = rounding_sum / weight_sum;
+  const T half(0.5);
+  vacuous = vacuous || !(theta_mean < half) || !(rounding_mean < half) || !(c.row_sum < 1) ||
+            !(c.accumulation < 1);
+}
+
+template <class T>
+T RowFacts<T>::own_relative_error() const {
+  const double n = static_cast<double>(in.count()), d = in.shape.dim_k;
+  const T unit_roundoff(NumberTraits<T>::kUnit);
+  const T of_weight = T(d + 10) * unit_roundoff * greater_of(magnitude_max, score_abs) +
+                      T(NumberTraits<T>::kFunction) * (T(1) + magnitude_max + score_abs);
+  return T(1.01) * (T(2) * of_weight + T(2 * (n + 6)) * unit_roundoff);
+}
+
+}  // namespace kv::reference
