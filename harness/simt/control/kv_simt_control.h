@@ -49,6 +49,11 @@ enum {
   KV_SIMT_ROUNDING_MMA_HOPPER = 5  /* step-faithful mma (K=16, F=25, t=23), approx nearest */
 };
 
+/* Counters that are collected only on request. */
+enum {
+  KV_SIMT_COLLECT_MEMORY = 1 << 0 /* requests, sectors, bank conflicts; else they stay 0 */
+};
+
 typedef struct kv_simt_config {
   uint32_t struct_bytes;
   uint32_t checks; /* KV_SIMT_CHECK_* */
@@ -61,7 +66,7 @@ typedef struct kv_simt_config {
   uint64_t fail_allocation;    /* the n-th allocation from now fails (1-based); 0: none */
   uint64_t memory_bytes; /* device memory that may be backed by real pages; 0: default 8 GiB */
   uint32_t findings_max; /* findings kept; more are only counted. 0: default 64 */
-  uint32_t reserved;
+  uint32_t collect;      /* KV_SIMT_COLLECT_*: counters that cost time; 0: none */
 } kv_simt_config;
 
 enum {

@@ -1,0 +1,46 @@
+// Purpose: the findings since reset.
+// Contract: a finding of a kind at a site (an instruction of a kernel, or one host call's message)
+// is kept once; later ones count as its repeats. Beyond `max` distinct findings are only counted.
+// Example:  if (!log.repeat(kind, site)) log.add(describe(...), site);
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "harness/simt/control/kv_simt_control.h"
+
+namespace kv::simt {
+
+class FindingLog {
+ public:
+  void set_max(uint32_t max) { max_ = max; }
+  /// Counts a repeat and returns true if (kind, site) is known.
+  bool repeat(uint32_t kind, uint64_t site);
+  void add(const kv_simt_finding& finding, uint64_t site);
+  /// For findings made outside the executor: the site is the place that the finding itself names.
+  void add(const kv_simt_finding& finding);
+  /// Distinct findings, also those not kept.
+  uint64_t count() const { return seen_.size(); }
+  const std::vector<kv_simt_finding>& kept() const { return kept_; }
+  void clear();
+
+ private:
+  std::map<std::pair<uint32_t, uint64_t>, int64_t> seen_;  // to an index in kept_, or -1
+  std::vector<kv_simt_finding> kept_;
+  uint32_t max_ = 64;
+};
+
+/// Copies `text` into a fixed array, cut to fit.
+template <size_t kBytes>
+void copy_text(char (&to)[kBytes], std::string_view text) {
+  const size_t bytes = std::min(text.size(), kBytes - 1);
+  std::memcpy(to, text.data(), bytes);
+  to[bytes] = 0;
+}
+
+}  // namespace kv::simt

@@ -1,0 +1,303 @@
+#include "harness/simt/exec/block.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "harness/simt/exec/control.h"
+#include "harness/simt/exec/report.h"
+#include "harness/simt/exec/taint.h"
+
+namespace kv::simt {
+namespace {
+
+constexpr uint64_t kAlign = 256;
+uint64_t round_up(uint64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+uint32_t special_value(const Warp& w, Special what, uint32_t lane) {
+  const LaunchCold& cold = *w.launch->cold;
+  const uint32_t t = w.id * 32 + lane;
+  switch (what) {
+    case Special::kTidX: return t % cold.block.x;
+    case Special::kTidY: return t / cold.block.x % cold.block.y;
+    case Special::kTidZ: return t / cold.block.x / cold.block.y;
+    case Special::kNtidX: return cold.block.x;
+    case Special::kNtidY: return cold.block.y;
+    case Special::kNtidZ: return cold.block.z;
+    case Special::kCtaidX: return w.block->ctaid[0];
+    case Special::kCtaidY: return w.block->ctaid[1];
+    case Special::kCtaidZ: return w.block->ctaid[2];
+    case Special::kNctaidX: return cold.grid.x;
+    case Special::kNctaidY: return cold.grid.y;
+    case Special::kNctaidZ: return cold.grid.z;
+    case Special::kLaneId: return lane;
+    case Special::kWarpId: return w.id;
+    case Special::kNwarpId: return w.block->warps;
+    case Special::kNsmId: return 108;
+    case Special::kGridId: return uint32_t(cold.number);
+    case Special::kLanemaskEq: return 1u << lane;
+    case Special::kLanemaskLt: return (1u << lane) - 1;
+    case Special::kLanemaskLe: return (2u << lane) - 1;
+    case Special::kLanemaskGt: return ~((2u << lane) - 1);
+    case Special::kLanemaskGe: return ~((1u << lane) - 1);
+    case Special::kDynamicSharedBytes: return cold.dynamic_shared_bytes;
+    case Special::kTotalSharedBytes: return w.block->shared_bytes;
+    case Special::kOne: return 1;
+    default: return 0;  // %smid, clocks: a kernel that looks at them must not change its results
+  }
+}
+
+bool changes_with_block(Special what) {
+  return what == Special::kCtaidX || what == Special::kCtaidY || what == Special::kCtaidZ;
+}
+
+void write_special(Warp& w, const SpecialSlot& s) {
+  for (uint32_t l = 0; l < 32; ++l) {
+    const uint32_t value = special_value(w, s.what, l);
+    if (s.wide) {
+      slot<uint64_t>(w, s.slot)[l] = value;
+    } else {
+      slot<uint32_t>(w, s.slot)[l] = value;
+    }
+  }
+}
+
+}  // namespace
+
+void BlockPlace::prepare(LaunchState& launch, uint32_t shared_bytes) {
+  LaunchCold& cold = *launch.cold;
+  const Program& p = *cold.program;
+  const uint32_t threads = cold.block.x * cold.block.y * cold.block.z;
+  const uint32_t warps = (threads + 31) / 32;
+  block_.launch = &launch;
+  block_.threads = threads;
+  block_.warps = warps;
+  block_.shared_bytes = shared_bytes;
+  cold_.all = warps == 32 ? ~0u : (1u << warps) - 1;
+  if (cold_.prepared_for == cold.unique) return;
+  cold_.prepared_for = cold.unique;
+
+  const uint64_t file = round_up(uint64_t{p.slots} * 128);
+  const uint32_t local_words = (p.local_bytes + p.frame_bytes + 3) / 4;
+  const uint64_t local = round_up(uint64_t{local_words} * 128), local_bits = round_up(local / 8);
+  const uint64_t shared = round_up(shared_bytes + 64), shared_bits = round_up(shared / 8 + 64);
+  const uint64_t total = (file + local + local_bits) * warps + shared + shared_bits + kAlign;
+  if (total > cold_.memory_bytes) {
+    cold_.memory = std::make_unique_for_overwrite<uint8_t[]>(total);
+    cold_.memory_bytes = total;
+  }
+  uint8_t* at = reinterpret_cast<uint8_t*>(
+      round_up(reinterpret_cast<uint64_t>(cold_.memory.get())));
+  const uint64_t granules = (shared >> p.shared_granule_shift) + 16;
+  if (cold_.writers.size() < granules || cold_.clock > WarpClock::kClockMax / 2) {
+    cold_.writers.assign(std::max<uint64_t>(granules, cold_.writers.size()), 0);
+    cold_.readers.assign(cold_.writers.size(), 0);
+    cold_.clock = 1;
+  }
+  block_.writers = cold_.writers.data();
+  block_.readers = cold_.readers.data();
+  block_.shared = at;
+  block_.shared_bits = at + shared;
+  at += shared + shared_bits;
+  cold_.warps.resize(warps);
+  if (cold_.warp_cold.size() < warps) cold_.warp_cold.resize(warps);
+  cold_.state.resize(warps);
+  cold_.predicates.assign(uint64_t{p.predicates} * warps, 0);
+  for (uint32_t k = 0; k < warps; ++k) {
+    Warp& w = cold_.warps[k];
+    w = {};
+    w.id = k;
+    w.block = &block_;
+    w.launch = &launch;
+    w.cold = &cold_.warp_cold[k];
+    w.cold->taint = {};
+    w.rf = at;
+    w.local = reinterpret_cast<uint32_t*>(at + file);
+    w.local_bits = at + file + local;
+    w.local_words = local_words;
+    w.predicates = cold_.predicates.data() + uint64_t{p.predicates} * k;
+    w.clean_code = w.code = p.code.data();
+    at += file + local + local_bits;
+    fill_specials(w);
+  }
+}
+
+void BlockPlace::fill_specials(Warp& w) {
+  const Program& p = program_of(w);
+  for (const ConstantSlot& c : p.constants) {
+    for (uint32_t l = 0; l < 32; ++l) {
+      if (c.wide) {
+        slot<uint64_t>(w, c.slot)[l] = c.value;
+      } else {
+        slot<uint32_t>(w, c.slot)[l] = uint32_t(c.value);
+      }
+    }
+  }
+  for (const SpecialSlot& s : p.specials) {
+    if (!changes_with_block(s.what)) write_special(w, s);
+  }
+}
+
+void BlockPlace::start(uint64_t index) {
+  LaunchState& launch = *block_.launch;
+  const LaunchCold& cold = *launch.cold;
+  const Program& p = *cold.program;
+  block_.index = index;
+  block_.ctaid[0] = uint32_t(index % cold.grid.x);
+  block_.ctaid[1] = uint32_t(index / cold.grid.x % cold.grid.y);
+  block_.ctaid[2] = uint32_t(index / cold.grid.x / cold.grid.y);
+  block_.global_stamp = BlockStamp::make(cold.race_tag, index);
+  std::memset(block_.shared, layout::kPoison, block_.shared_bytes);
+  std::memset(block_.shared_bits, 0, block_.shared_bytes / 8 + 1);
+  for (Barrier& b : cold_.barriers) {
+    if (b.used) b = {};
+  }
+  cold_.done = 0;
+  if (cold_.clock > WarpClock::kClockMax) {
+    std::fill(cold_.writers.begin(), cold_.writers.end(), 0);
+    std::fill(cold_.readers.begin(), cold_.readers.end(), 0);
+    cold_.clock = 1;
+  }
+  for (uint32_t k = 0; k < block_.warps; ++k) {
+    Warp& w = cold_.warps[k];
+    const uint32_t lanes = std::min(32u, block_.threads - k * 32);
+    w.missing = lanes == 32 ? 0 : ~((1u << lanes) - 1);
+    w.dead = w.missing;
+    w.active = ~w.missing;
+    set_exec(w, w.active);
+    w.pc = 0;
+    w.fragments = 0;
+    w.forced = w.rotating = false;
+    w.spins = 0;
+    w.pending_copies = w.copy_group = 0;
+    w.clock.start(k, cold_.clock);
+    cold_.state[k] = WarpState::kReady;
+    for (const SpecialSlot& s : p.specials) {
+      if (changes_with_block(s.what)) write_special(w, s);
+    }
+    if (w.local_words) {
+      std::memset(w.local, layout::kPoison, uint64_t{w.local_words} * 128);
+      std::memset(w.local_bits, 0, uint64_t{w.local_words} * 16);
+    }
+    clear_taint(w);
+    for (const Program::EntryUndefined& r : p.entry_undefined) {
+      std::memset(slot<uint8_t>(w, r.slot), layout::kPoison, r.wide ? 256 : 128);
+      if (!launch.check_undefined) continue;
+      for (uint32_t l = 0; l < 32; ++l) {
+        if (w.active >> l & 1) set_undefined(w, r.slot, r.wide, l, ~uint64_t{0}, {});
+      }
+    }
+    for (uint16_t r : p.entry_undefined_predicates) {
+      w.predicates[r] = 0;
+      if (launch.check_undefined) set_undefined_predicate(w, r, w.active, w.active, {});
+    }
+    if (w.tainted) {
+      make_taint_code(*launch.cold->program);
+      w.code = p.taint_code.data();
+    }
+  }
+  ++cold_.clock;
+}
+
+bool BlockPlace::any_ready() const {
+  for (uint32_t k = 0; k < block_.warps; ++k) {
+    if (cold_.state[k] == WarpState::kReady) return true;
+  }
+  return false;
+}
+
+void BlockPlace::stopped(Warp& w) {
+  if (w.stop == Stop::kDone) {
+    cold_.state[w.id] = WarpState::kDone;
+    cold_.done |= 1u << w.id;
+    cold_.clock = std::max(cold_.clock, w.clock.clock() + 1);
+    for (Barrier& b : cold_.barriers) {
+      if (b.arrived && b.expected == 0) check_whole(b);
+    }
+  } else if (w.stop == Stop::kBarrier) {
+    arrive(w);
+  } else if (w.stop == Stop::kSlice) {
+    rotate_fragments(w);
+  }
+}
+
+void BlockPlace::arrive(Warp& w) {
+  Barrier& b = cold_.barriers[w.barrier_id];
+  const bool checks = block_.launch->checks & KV_SIMT_CHECK_BARRIER;
+  const Ins* i = at(w, w.pc) - 1;
+  const auto complain = [&](const std::string& what) {
+    if (!checks || !fresh(w, i, KV_SIMT_KIND_BARRIER)) return;
+    const auto lane = uint32_t(__builtin_ctz(w.active));
+    file(w, i, {.kind = KV_SIMT_KIND_BARRIER, .lane = lane,
+                .message = thread_name(w, lane) + ": barrier " + std::to_string(w.barrier_id) +
+                           ": " + what});
+  };
+  if (w.barrier_count % 32) {
+    complain("a thread count of " + std::to_string(w.barrier_count) +
+             ", which is not a multiple of 32");
+  }
+  const uint32_t count = (w.barrier_count + 31) / 32 * 32;
+  if (b.used && (b.arrived | b.signalled) && b.expected != count) {
+    complain("warps expect " + std::to_string(b.expected) + " and " + std::to_string(count) +
+             " threads");
+  }
+  if (w.dead & ~w.missing) {
+    complain(std::to_string(__builtin_popcount(w.dead & ~w.missing)) +
+             " threads of the warp have exited before it");
+  }
+  b.used = true;
+  b.expected = count;
+  b.threads += 32;
+  w.clock.publish(b.joined);
+  if (w.barrier_flags & barrier_flags::kArrive) {
+    b.signalled |= 1u << w.id;
+    w.clock.sync_lanes();
+  } else {
+    b.arrived |= 1u << w.id;
+    cold_.state[w.id] = WarpState::kWaiting;
+  }
+  if (b.expected == 0) {
+    check_whole(b);
+  } else if (b.threads >= b.expected) {
+    complete(b, b.expected >= block_.warps * 32);
+  }
+}
+
+void BlockPlace::check_whole(Barrier& b) {
+  if ((b.arrived | b.signalled | cold_.done) != cold_.all) return;
+  const uint32_t exited = cold_.done & ~b.signalled;
+  if (exited && (block_.launch->checks & KV_SIMT_CHECK_BARRIER)) {
+    Warp& w = cold_.warps[size_t(__builtin_ctz(b.arrived))];
+    const Ins* i = at(w, w.pc) - 1;
+    const auto lane = uint32_t(__builtin_ctz(w.active));
+    if (fresh(w, i, KV_SIMT_KIND_BARRIER)) {
+      file(w, i, {.kind = KV_SIMT_KIND_BARRIER, .lane = lane,
+                  .message = thread_name(w, lane) + ": a barrier of the whole block, but " +
+                             std::to_string(__builtin_popcount(exited)) + " of " +
+                             std::to_string(block_.warps) + " warps have exited"});
+    }
+  }
+  complete(b, true);
+}
+
+void BlockPlace::complete(Barrier& b, bool whole) {
+  uint32_t clock = 0;
+  for (uint32_t k = 0; k < block_.warps; ++k) {
+    if ((b.arrived >> k & 1) || whole) clock = std::max(clock, cold_.warps[k].clock.clock());
+  }
+  ++clock;
+  // Warps that do not exist or have exited do nothing more: everything of theirs is ordered.
+  for (uint32_t k = 0; k < 32; ++k) {
+    if (whole || k >= block_.warps || (cold_.done >> k & 1)) b.joined[k] = clock - 1;
+  }
+  for (uint32_t k = 0; k < block_.warps; ++k) {
+    if (!(b.arrived >> k & 1)) continue;
+    cold_.warps[k].clock.join(b.joined, clock);
+    cold_.state[k] = WarpState::kReady;
+  }
+  cold_.clock = std::max(cold_.clock, clock + 1);
+  ++block_.launch->counters->barriers;
+  b = {};
+  b.used = true;
+}
+
+}  // namespace kv::simt

@@ -1,0 +1,136 @@
+#include "harness/simt/exec/copy.h"
+
+#include <cstring>
+
+#include "harness/simt/exec/access.h"
+#include "harness/simt/exec/cold.h"
+#include "harness/simt/memory/bits.h"
+
+namespace kv::simt {
+namespace {
+
+/// The bytes of one lane of a batch arrive.
+void deliver_lane(Warp& w, const CopyBatch& batch, uint32_t lane) {
+  Block& b = *w.block;
+  const uint32_t to = batch.to[lane], count = batch.count[lane];
+  uint8_t data[16] = {};
+  if (count == 16) {
+    std::memcpy(data, reinterpret_cast<const void*>(batch.from[lane]), 16);
+  } else if (count) {
+    std::memcpy(data, reinterpret_cast<const void*>(batch.from[lane]), count);
+  }
+  std::memcpy(b.shared + to, data, batch.bytes);
+  if (batch.source_defined && batch.bytes == 16) {
+    std::memset(b.shared_bits + (to >> 3), 0xff, 2);
+  } else {
+    bits::set(b.shared_bits, to, batch.bytes);
+    if (!batch.source_defined && count) {
+      bits::copy(b.shared_bits, to, AddressSpace::bits(), AddressSpace::bit(batch.from[lane]),
+                 count);
+    }
+  }
+}
+
+/// The write becomes visible to its thread now; others need a barrier after this.
+void stamp_lane(Warp& w, const CopyBatch& batch, uint32_t lane) {
+  Block& b = *w.block;
+  const uint32_t shift = w.launch->shared_shift, me = w.clock.base + lane;
+  const uint32_t first = batch.to[lane] >> shift, granules = batch.bytes >> shift;
+  bool bad = false;
+  if (granules == 4) {
+    bad = write_four(b.writers + first, b.readers + first, all_stamps(me), w.clock.floor);
+  } else {
+    for (uint32_t g = 0; g < granules; ++g) {
+      bad |= write_one(b.writers + first + g, b.readers + first + g, me, w.clock.floor);
+    }
+  }
+  if (!bad) return;
+  Access a{w, batch.ins, ptx::Space::kShared};
+  a.lane = lane;
+  a.bytes = batch.bytes;
+  a.write = true;
+  check_race(a, {ptx::Space::kShared, batch.to[lane], b.shared + batch.to[lane], nullptr}, nullptr);
+}
+
+/// How much of the source a lane reads.
+uint32_t wanted_bytes(Warp& w, const Ins* i, uint32_t lane) {
+  if (i->flags & copy_flags::kSize) {
+    const uint32_t n = slot<uint32_t>(w, i->r[2])[lane];
+    return n < i->width ? n : i->width;
+  }
+  if (i->flags & copy_flags::kIgnore) return w.predicates[i->r[2]] >> lane & 1 ? 0 : i->width;
+  return i->width;
+}
+
+}  // namespace
+
+CopyBatch* new_copy(Warp& w) {
+  std::vector<CopyBatch>& queue = w.cold->copies;
+  if (w.pending_copies == queue.size()) queue.emplace_back();
+  return &queue[w.pending_copies++];
+}
+
+void deliver_copies(Warp& w, uint32_t before) {
+  std::vector<CopyBatch>& queue = w.cold->copies;
+  uint32_t kept = 0;
+  for (uint32_t k = 0; k < w.pending_copies; ++k) {
+    const CopyBatch& batch = queue[k];
+    if (batch.group >= before) {
+      if (kept != k) queue[kept] = batch;
+      ++kept;
+      continue;
+    }
+    for (uint32_t m = batch.mask; m; m &= m - 1) {
+      const auto lane = uint32_t(__builtin_ctz(m));
+      if (w.launch->check_shared_race) stamp_lane(w, batch, lane);
+      deliver_lane(w, batch, lane);
+    }
+  }
+  w.pending_copies = kept;
+}
+
+const Ins* slow_copy(Warp& w, const Ins* i) {
+  CopyBatch batch;
+  batch.group = w.copy_group;
+  batch.bytes = i->width;
+  batch.source_defined = false;
+  batch.ins = i;
+  for (uint32_t m = w.exec; m; m &= m - 1) {
+    const auto lane = uint32_t(__builtin_ctz(m));
+    Access to{w, i, ptx::Space::kShared};
+    to.lane = lane;
+    to.bytes = i->width;
+    to.write = true;
+    uint64_t address = uint64_t(i->imm);
+    if (i->mode == uint8_t(AddressMode::kRegister32)) {
+      address = uint32_t(slot<uint32_t>(w, i->r[0])[lane] + uint32_t(i->imm));
+    } else if (i->mode == uint8_t(AddressMode::kRegister64)) {
+      address += slot<uint64_t>(w, i->r[0])[lane];
+    }
+    const std::optional<Target> target = resolve(to, address);
+    if (!target) return nullptr;
+    const uint32_t count = wanted_bytes(w, i, lane);
+    const uint64_t source = slot<uint64_t>(w, i->r[1])[lane] + copy_source_offset(*i);
+    if (count) {
+      Access from{w, i, ptx::Space::kGlobal};
+      from.lane = lane;
+      from.bytes = i->width;
+      from.used = low_mask(count);
+      from.read = true;
+      const std::optional<Target> there = resolve(from, source);
+      if (!there) return nullptr;
+      from.bytes = count;
+      check_race(from, *there, nullptr);
+    }
+    check_race(to, *target, nullptr);
+    if (w.launch->check_undefined) set_undefined_bytes(to, *target, low_mask(i->width));
+    batch.mask |= 1u << lane;
+    batch.to[lane] = uint32_t(target->address);
+    batch.from[lane] = source;
+    batch.count[lane] = uint8_t(count);
+  }
+  *new_copy(w) = batch;
+  return resume_after(w, i);
+}
+
+}  // namespace kv::simt

@@ -1,0 +1,161 @@
+#include "harness/simt/exec/decode.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "harness/simt/exec/allocate.h"
+#include "harness/simt/exec/control.h"
+
+namespace kv::simt {
+namespace {
+
+std::string demangle(const std::string& name) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  std::string result = status == 0 && text ? text : name;
+  std::free(text);
+  return result;
+}
+
+class Emitter {
+ public:
+  Emitter(const Lowered& lowered, const RegisterFile& file, Program* program)
+      : lowered_(lowered), file_(file), out_(*program) {}
+
+  void run() {
+    starts_ = block_starts(lowered_);
+    starts_.push_back(uint32_t(lowered_.steps.size()));
+    position_.assign(lowered_.steps.size(), 0);
+    for (size_t b = 0; b + 1 < starts_.size(); ++b) block(starts_[b], starts_[b + 1]);
+    for (auto [ins, step] : fixups_) out_.code[ins].target = position_[step];
+  }
+
+ private:
+  uint32_t add_meta(const Step& s, bool guard_only) {
+    Meta m;
+    m.source = s.source;
+    m.taint = s.taint;
+    m.source_bits = s.source_bits;
+    if (!guard_only) {
+      m.destinations = uint8_t(s.destinations.size());
+      m.sources = uint8_t(s.sources.size());
+      size_t k = 0;
+      for (uint32_t r : s.destinations) m.classes[k++] = lowered_.registers[r].cls;
+      for (uint32_t r : s.sources) m.classes[k++] = lowered_.registers[r].cls;
+    }
+    out_.meta.push_back(m);
+    return uint32_t(out_.meta.size() - 1);
+  }
+
+  uint16_t guard_of(const Step& s) const {
+    if (s.guard < 0) return kNoGuard;
+    return uint16_t(file_.place[size_t(s.guard)] << 1 | (s.guard_negated ? 1 : 0));
+  }
+
+  Ins encode(const Step& s, uint32_t meta) const {
+    Ins ins = s.proto;
+    ins.run = s.run;
+    ins.meta = meta;
+    size_t k = 0;
+    for (uint32_t r : s.destinations) ins.r[k++] = file_.place[r];
+    for (uint32_t r : s.sources) ins.r[k++] = file_.place[r];
+    return ins;
+  }
+
+  void block(uint32_t begin, uint32_t end) {
+    Cost cost;
+    bool ended = false;
+    for (uint32_t k = begin; k < end; ++k) {
+      const Step& s = lowered_.steps[k];
+      position_[k] = uint32_t(out_.code.size());
+      const uint32_t meta = add_meta(s, false);
+      Ins ins = encode(s, meta);
+      if (s.synchronises) ins.target = cost.all;
+      if (s.counts) ++cost.all;
+      if (s.control) {
+        if (s.counts) ++cost.unguarded;
+        ins.guard = guard_of(s);
+        ins.imm = cost.pack();
+        if (s.target >= 0) fixups_.emplace_back(out_.code.size(), size_t(s.target));
+        out_.code.push_back(ins);
+        ended = true;
+        continue;
+      }
+      if (s.guard < 0) {
+        if (s.counts) ++cost.unguarded;
+        out_.code.push_back(ins);
+        continue;
+      }
+      Ins before;
+      before.run = guard_begin;
+      before.guard = guard_of(s);
+      before.meta = meta;
+      before.target = 3;
+      before.mode = s.counts;
+      Ins after;
+      after.run = guard_end;
+      after.meta = meta;
+      out_.code.insert(out_.code.end(), {before, ins, after});
+    }
+    if (ended) return;
+    Ins last;
+    last.run = block_end;
+    Step nothing;
+    nothing.taint = Taint::kNone;
+    nothing.source = lowered_.steps[end - 1].source;
+    last.meta = add_meta(nothing, true);
+    last.imm = cost.pack();
+    out_.code.push_back(last);
+  }
+
+  const Lowered& lowered_;
+  const RegisterFile& file_;
+  Program& out_;
+  std::vector<uint32_t> starts_, position_;
+  std::vector<std::pair<size_t, size_t>> fixups_;
+};
+
+uint32_t shift_of(uint32_t bytes) { return bytes >= 4 ? 2 : bytes == 2 ? 1 : 0; }
+
+}  // namespace
+
+Result<std::unique_ptr<Program>> decode(const LowerInput& input, const ptx::Instruction** where) {
+  *where = nullptr;
+  KV_ASSIGN_OR_RETURN(const Lowered lowered, lower(input, where));
+  KV_ASSIGN_OR_RETURN(const RegisterFile file, allocate_registers(lowered));
+  auto program = std::make_unique<Program>();
+  Program& p = *program;
+  p.name = input.kernel->name;
+  p.demangled = demangle(p.name);
+  Emitter(lowered, file, &p).run();
+  for (size_t r = 0; r < lowered.registers.size(); ++r) {
+    const VirtualRegister& v = lowered.registers[r];
+    if (v.constant) p.constants.push_back({file.place[r], v.cls == '4', v.value});
+    if (v.special >= 0) p.specials.push_back({file.place[r], Special(v.special), v.cls == '4'});
+  }
+  for (uint32_t r : file.live_at_entry) {
+    const char cls = lowered.registers[r].cls;
+    if (cls == 'p') {
+      p.entry_undefined_predicates.push_back(file.place[r]);
+    } else {
+      p.entry_undefined.push_back({file.place[r], cls == '4'});
+    }
+  }
+  p.slots = file.slots + 1;
+  p.predicates = file.predicates + 1;
+  p.hints = 256;
+  p.static_shared_bytes = lowered.static_shared_bytes;
+  p.dynamic_shared_offset = lowered.dynamic_shared_offset;
+  p.local_bytes = (lowered.local_bytes + 15) / 16 * 16;
+  p.frame_bytes = lowered.frame_bytes;
+  p.parameter_bytes = uint32_t(input.kernel->parameter_bytes);
+  p.registers = file.registers;
+  p.shared_granule_shift = shift_of(lowered.narrowest_shared);
+  p.global_granule_shift = shift_of(lowered.narrowest_global);
+  p.partial_sync = lowered.partial_sync;
+  return program;
+}
+
+}  // namespace kv::simt

@@ -1,0 +1,390 @@
+#include "harness/simt/device.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "harness/simt/exec/launch.h"
+#include "harness/simt/exec/module_state.h"
+#include "harness/simt/exec/report.h"
+#include "harness/simt/memory/bits.h"
+
+namespace kv::simt {
+namespace {
+
+constexpr uint32_t kFindingsMax = 64;
+constexpr uint64_t kMemoryBytes = uint64_t{8} << 30;
+
+kv_simt_config default_config() {
+  kv_simt_config c = {};
+  c.struct_bytes = sizeof c;
+  c.checks = KV_SIMT_CHECK_ALL;
+  c.model_sm = 80;
+  return c;
+}
+
+/// Most shared memory of one block, in bytes (CUDA C Programming Guide, compute capabilities).
+uint32_t shared_max(uint32_t model_sm) {
+  return model_sm >= 90 ? 227 << 10 : model_sm == 89 ? 99 << 10 : 163 << 10;
+}
+
+}  // namespace
+
+struct Device::State {
+  AddressSpace& space = AddressSpace::instance();
+  FindingLog log;
+  kv_simt_config config = default_config();
+  kv_simt_counters counters = {};
+  std::vector<std::unique_ptr<LoadedModule>> modules;
+  BlockPlaces places;
+  std::vector<Extent*> hints;
+  std::vector<uint8_t> parameters;
+  uint64_t launches = 0, kernels = 0, unique = 0, allocations_left = 0;
+  uint32_t race_tag = 0;
+
+  void api_finding(const std::string& message, uint64_t address = 0, uint64_t bytes = 0) {
+    kv_simt_finding f = {};
+    f.kind = KV_SIMT_KIND_API;
+    f.address = address;
+    f.access_bytes = uint32_t(std::min<uint64_t>(bytes, UINT32_MAX));
+    if (address) {
+      if (const Extent* e = space.nearest(address)) {
+        f.allocation_base = e->base;
+        f.allocation_bytes = e->bytes;
+        f.allocation_number = space.number(*e);
+      }
+    }
+    copy_text(f.message, message);
+    log.add(f);
+  }
+
+  /// The live extent that holds the whole range, or an error and a finding.
+  Result<Extent*> whole(uint64_t address, uint64_t bytes, const char* what) {
+    Extent* const e = space.find(address);
+    if (e && e->live() && e->holds(address, bytes)) return e;
+    const std::string message = std::string(what) + " of " + std::to_string(bytes) + " bytes at " +
+                                hex(address) + " is not inside one live allocation: " +
+                                extent_name(space, address);
+    api_finding(message, address, bytes);
+    return bad_input(message);
+  }
+
+  uint32_t next_race_tag() {
+    if (++race_tag > BlockStamp::kTagMax) {
+      const uint64_t bytes = (layout::kEnd - layout::kHeapBase) * 4;
+      madvise(reinterpret_cast<void*>(layout::kWriterBase), bytes, MADV_DONTNEED);
+      madvise(reinterpret_cast<void*>(layout::kReaderBase), bytes, MADV_DONTNEED);
+      race_tag = 1;
+    }
+    return race_tag;
+  }
+
+  void fill_launch(const LaunchSpec& spec, Kernel& kernel, LaunchState* launch, LaunchCold* cold);
+  void report_unsupported(const Kernel& kernel, const Error& error);
+};
+
+Device& Device::instance() {
+  static Device device;
+  return device;
+}
+
+Device::Device() : state_(std::make_unique<State>()) {
+  state_->counters.struct_bytes = sizeof(kv_simt_counters);
+}
+Device::~Device() = default;
+
+Result<void> Device::configure(const kv_simt_config& config) {
+  if (config.model_sm != 80 && config.model_sm != 89 && config.model_sm != 90) {
+    return bad_input("model_sm is " + std::to_string(config.model_sm) + "; known: 80, 89, 90");
+  }
+  if (config.rounding > KV_SIMT_ROUNDING_MMA_HOPPER) {
+    return bad_input("rounding is " + std::to_string(config.rounding) + "; known: 0 to 5");
+  }
+  if (config.checks & ~uint32_t{KV_SIMT_CHECK_ALL}) {
+    return bad_input("checks has unknown bits: " + hex(config.checks));
+  }
+  State& s = *state_;
+  s.config = config;
+  s.config.struct_bytes = sizeof config;
+  s.allocations_left = config.fail_allocation;
+  s.space.set_limit(config.memory_bytes ? config.memory_bytes : kMemoryBytes);
+  s.log.set_max(config.findings_max ? config.findings_max : kFindingsMax);
+  return {};
+}
+
+const kv_simt_config& Device::config() const { return state_->config; }
+
+void Device::reset() {
+  State& s = *state_;
+  s.space.reset();
+  for (auto& module : s.modules) initialise_variables(*module);
+  s.log.clear();
+  clear_counters();
+  s.launches = 0;
+  s.allocations_left = s.config.fail_allocation;
+}
+
+// --- memory
+
+Result<uint64_t> Device::allocate(uint64_t bytes) {
+  State& s = *state_;
+  if (bytes == 0) return uint64_t{0};
+  if (s.allocations_left != 0 && --s.allocations_left == 0) {
+    return bad_input("out of device memory: this allocation was told to fail");
+  }
+  KV_ASSIGN_OR_RETURN(Extent * extent, s.space.allocate(bytes));
+  return extent->base;
+}
+
+Result<void> Device::free(uint64_t address) {
+  State& s = *state_;
+  if (address == 0) return {};
+  Extent* const e = s.space.find(address);
+  if (!e || e->base != address || s.space.number(*e) == 0) {
+    const std::string message = "free of " + hex(address) + ", which no allocation starts at: " +
+                                extent_name(s.space, address);
+    s.api_finding(message, address);
+    return bad_input(message);
+  }
+  if (!e->live()) {
+    const std::string message = "double free of " + hex(address) + ": " +
+                                extent_name(s.space, address);
+    s.api_finding(message, address);
+    return bad_input(message);
+  }
+  return s.space.free(*e);
+}
+
+bool Device::is_device_address(uint64_t address) const {
+  return address >= layout::kHeapBase && address < layout::kEnd;
+}
+
+Result<void> Device::copy(uint64_t to, uint64_t from, uint64_t bytes) {
+  State& s = *state_;
+  if (bytes == 0) return {};
+  Extent *target = nullptr, *source = nullptr;
+  if (is_device_address(from)) {
+    KV_ASSIGN_OR_RETURN(source, s.whole(from, bytes, "a copy's source"));
+  }
+  if (is_device_address(to)) {
+    KV_ASSIGN_OR_RETURN(target, s.whole(to, bytes, "a copy's destination"));
+  }
+  if ((source && !s.space.touch(*source, from, bytes)) ||
+      (target && !s.space.touch(*target, to, bytes))) {
+    return bad_input("the limit of real device memory (config.memory_bytes) is reached");
+  }
+  std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
+  if (!target) return {};
+  if (!source || (source->flags & Extent::kDefined)) {
+    s.space.set_defined(*target, to, bytes, true);
+    return {};
+  }
+  if (!s.space.defined(*source, from, bytes)) target->flags &= ~uint32_t{Extent::kDefined};
+  bits::copy(AddressSpace::bits(), AddressSpace::bit(to), AddressSpace::bits(),
+             AddressSpace::bit(from), bytes);
+  return {};
+}
+
+Result<void> Device::fill(uint64_t address, uint8_t value, uint64_t bytes) {
+  State& s = *state_;
+  if (bytes == 0) return {};
+  KV_ASSIGN_OR_RETURN(Extent * extent, s.whole(address, bytes, "a fill"));
+  if (!s.space.touch(*extent, address, bytes)) {
+    return bad_input("the limit of real device memory (config.memory_bytes) is reached");
+  }
+  std::memset(reinterpret_cast<void*>(address), value, bytes);
+  s.space.set_defined(*extent, address, bytes, true);
+  return {};
+}
+
+Result<void> Device::set_access(uint64_t address, uint64_t bytes, uint32_t access) {
+  if (access != KV_SIMT_ACCESS_NONE && access != KV_SIMT_ACCESS_READ &&
+      access != KV_SIMT_ACCESS_READ_WRITE) {
+    return bad_input("access is " + std::to_string(access) + "; known: 0, 1, 3");
+  }
+  if (bytes == 0) return {};
+  KV_ASSIGN_OR_RETURN(Extent * extent, state_->whole(address, bytes, "set_access"));
+  state_->space.set_access(*extent, address, bytes, access);
+  return {};
+}
+
+Result<void> Device::set_defined(uint64_t address, uint64_t bytes, bool defined) {
+  State& s = *state_;
+  if (bytes == 0) return {};
+  KV_ASSIGN_OR_RETURN(Extent * extent, s.whole(address, bytes, "set_defined"));
+  if (!s.space.touch(*extent, address, bytes)) {
+    return bad_input("the limit of real device memory (config.memory_bytes) is reached");
+  }
+  s.space.set_defined(*extent, address, bytes, defined);
+  return {};
+}
+
+// --- modules
+
+Result<LoadedModule*> Device::load_module(std::string ptx_text) {
+  State& s = *state_;
+  KV_ASSIGN_OR_RETURN(auto module, make_module(std::move(ptx_text), s.space, &s.kernels));
+  s.modules.push_back(std::move(module));
+  return s.modules.back().get();
+}
+
+void Device::unload_module(LoadedModule* module) {
+  State& s = *state_;
+  const auto found = std::find_if(s.modules.begin(), s.modules.end(),
+                                  [&](const auto& m) { return m.get() == module; });
+  KV_CHECK(found != s.modules.end(), "unload of a module that is not loaded");
+  for (Extent* extent : module->variables) {
+    if (extent) s.space.release_symbol(*extent);
+  }
+  s.modules.erase(found);
+}
+
+Result<Kernel*> Device::find_kernel(LoadedModule* module, std::string_view name) {
+  for (auto& kernel : module->kernels) {
+    if (kernel->function->name == name) return kernel.get();
+  }
+  return bad_input("the module has no kernel " + std::string(name));
+}
+
+Result<KernelInfo> Device::kernel_info(Kernel* kernel) {
+  KV_ASSIGN_OR_RETURN(const Program* program, program_of(*kernel));
+  const ptx::Function& f = *kernel->function;
+  KernelInfo info;
+  info.name = f.name;
+  for (const ptx::Parameter& p : f.parameters) {
+    info.parameter_offsets.push_back(p.offset_bytes);
+    info.parameter_sizes.push_back(p.size_bytes);
+  }
+  info.parameter_bytes = f.parameter_bytes;
+  info.static_shared_bytes = program->static_shared_bytes;
+  info.local_bytes = program->local_bytes + program->frame_bytes;
+  info.registers = program->registers;
+  const uint32_t* const limit = f.required_threads[0] ? f.required_threads : f.max_threads;
+  if (limit[0]) {
+    const uint64_t threads = uint64_t{limit[0]} * std::max(1u, limit[1]) * std::max(1u, limit[2]);
+    info.max_threads = uint32_t(std::min<uint64_t>(threads, 1024));
+  }
+  return info;
+}
+
+Result<Device::Symbol> Device::find_symbol(LoadedModule* module, std::string_view name) {
+  for (size_t k = 0; k < module->variables.size(); ++k) {
+    if (!module->variables[k] || module->ptx->variables[k].name != name) continue;
+    return Symbol{module->variables[k]->base, module->variables[k]->bytes};
+  }
+  return bad_input("the module has no variable " + std::string(name));
+}
+
+// --- launches
+
+void Device::State::fill_launch(const LaunchSpec& spec, Kernel& kernel, LaunchState* launch,
+                                LaunchCold* cold) {
+  const uint64_t blocks = uint64_t{spec.grid.x} * spec.grid.y * spec.grid.z;
+  Program& p = *kernel.program;
+  hints.assign(p.hints, nullptr);
+  parameters.assign(spec.parameters.begin(), spec.parameters.end());
+  cold->program = &p;
+  cold->program_id = kernel.id;
+  cold->log = &log;
+  cold->space = &space;
+  cold->config = config;
+  cold->number = launches;
+  cold->unique = ++unique;
+  cold->grid = spec.grid;
+  cold->block = spec.block;
+  cold->dynamic_shared_bytes = spec.dynamic_shared_bytes;
+  launch->hints = hints.data();
+  launch->checks = config.checks;
+  launch->rounding = config.rounding;
+  launch->rounding_seed = config.rounding_seed;
+  launch->check_undefined = config.checks & KV_SIMT_CHECK_UNDEFINED;
+  launch->check_shared_race = config.checks & KV_SIMT_CHECK_RACE;
+  launch->check_global_race = (config.checks & KV_SIMT_CHECK_RACE) && blocks > 1;
+  launch->collect = config.collect & KV_SIMT_COLLECT_MEMORY;
+  launch->shared_shift = uint8_t(p.shared_granule_shift);
+  launch->global_shift = uint8_t(p.global_granule_shift);
+  launch->parameters = parameters.data();
+  launch->parameter_bytes = uint32_t(parameters.size());
+  launch->counters = &counters;
+  launch->cold = cold;
+  if (launch->check_global_race) cold->race_tag = next_race_tag();
+}
+
+void Device::State::report_unsupported(const Kernel& kernel, const Error& error) {
+  kv_simt_finding f = {};
+  f.kind = KV_SIMT_KIND_UNSUPPORTED;
+  f.launch = launches;
+  copy_text(f.kernel, kernel.function->name);
+  if (const ptx::Instruction* i = kernel.culprit) {
+    copy_text(f.instruction, i->text);
+    f.ptx_line = i->ptx_line;
+    copy_text(f.source_file, i->where.file);
+    f.source_line = i->where.line;
+    copy_text(f.inlined_at_file, i->where.inlined_at_file);
+    f.inlined_at_line = i->where.inlined_at_line;
+  }
+  copy_text(f.message, error.message);
+  log.add(f);
+}
+
+Result<LaunchStatus> Device::launch(const LaunchSpec& spec) {
+  State& s = *state_;
+  Kernel& kernel = *spec.kernel;
+  const std::string& name = kernel.function->name;
+  const uint64_t threads = uint64_t{spec.block.x} * spec.block.y * spec.block.z;
+  const Dim3 g = spec.grid;
+  if (threads == 0 || threads > 1024 || spec.block.x > 1024 || spec.block.y > 1024 ||
+      spec.block.z > 64) {
+    return bad_input("kernel " + name + ": a block of " + std::to_string(threads) +
+                     " threads; 1 to 1024 are possible");
+  }
+  if (g.x == 0 || g.y == 0 || g.z == 0 || g.x > 0x7fffffff || g.y > 65535 || g.z > 65535) {
+    return bad_input("kernel " + name + ": a grid of " + std::to_string(g.x) + " x " +
+                     std::to_string(g.y) + " x " + std::to_string(g.z) +
+                     " blocks; at most 2147483647 x 65535 x 65535, none of them 0");
+  }
+  if (spec.parameters.size() != kernel.function->parameter_bytes) {
+    return bad_input("kernel " + name + ": " + std::to_string(spec.parameters.size()) +
+                     " bytes of parameters, expected " +
+                     std::to_string(kernel.function->parameter_bytes));
+  }
+  const Result<Program*> program = program_of(kernel);
+  ++s.launches;
+  if (!program.ok()) {
+    if (program.error().kind != ErrorKind::kUnsupported) return program.error();
+    s.report_unsupported(kernel, program.error());
+    return LaunchStatus::kUnsupported;
+  }
+  const Program& p = **program;
+  const uint64_t shared = spec.dynamic_shared_bytes
+                              ? uint64_t{p.dynamic_shared_offset} + spec.dynamic_shared_bytes
+                              : p.static_shared_bytes;
+  if (shared > shared_max(s.config.model_sm)) {
+    return bad_input("kernel " + name + ": " + std::to_string(shared) +
+                     " bytes of shared memory; sm_" + std::to_string(s.config.model_sm) + " has " +
+                     std::to_string(shared_max(s.config.model_sm)) + " for a block");
+  }
+  if (spec.cooperative && uint64_t{g.x} * g.y * g.z > 65536) {
+    return bad_input("kernel " + name + ": a cooperative grid of more than 65536 blocks");
+  }
+  LaunchState launch;
+  LaunchCold cold;
+  s.fill_launch(spec, kernel, &launch, &cold);
+  ++s.counters.launches;
+  return run_grid(launch, uint32_t(shared), spec.cooperative, s.places);
+}
+
+// --- findings and counters
+
+uint64_t Device::finding_count() const { return state_->log.count(); }
+const std::vector<kv_simt_finding>& Device::findings() const { return state_->log.kept(); }
+void Device::clear_findings() { state_->log.clear(); }
+void Device::add_finding(const kv_simt_finding& finding) { state_->log.add(finding); }
+kv_simt_counters Device::counters() const { return state_->counters; }
+void Device::clear_counters() {
+  state_->counters = {};
+  state_->counters.struct_bytes = sizeof(kv_simt_counters);
+}
+
+}  // namespace kv::simt

@@ -1,0 +1,236 @@
+// Purpose: where the lanes of a memory access lie, and the checks of a whole warp at once.
+// Contract: every function answers "certainly fine" or "ask the slow path"; none reports.
+#pragma once
+
+#include "harness/simt/check/global_race.h"
+#include "harness/simt/exec/cold.h"
+#include "harness/simt/exec/isa/lanes.h"
+#include "harness/simt/memory/extent.h"
+#include "harness/simt/memory/layout.h"
+
+// The body of a handler whose locals escape into cold calls is a function of its own: else the
+// compiler could not turn the step to the next instruction into a jump.
+#define KV_ATTEMPT [[gnu::noinline]] static bool
+
+namespace kv::simt::KV_ISA {
+namespace {
+
+/// Where the lanes of one access lie: base + off[l]. Lanes that do not execute repeat an active one.
+struct Place {
+  alignas(64) u32 off[32];
+  u8* base;
+  u8* bits;        // definedness bit of base is bit 0 of *bits
+  u32* writers;    // stamps; granule of base is element 0
+  u32* readers;
+  Extent* extent;  // null for shared memory
+  bool in_order;   // full warp, lane l at off[0] + l * bytes
+};
+
+KV_INLINE u32 largest(const u32* off) {
+  u32 high = 0;
+  for (int l = 0; l < 32; ++l) high = off[l] > high ? off[l] : high;
+  return high;
+}
+
+template <u32 kBytes>
+KV_INLINE bool consecutive(const u32* off) {
+  const u32 first = off[0];
+  u32 wrong = 0;
+  for (int l = 0; l < 32; ++l) wrong |= off[l] ^ (first + u32(l) * kBytes);
+  return wrong == 0;
+}
+KV_INLINE u32 low_bits(const u32* off) {
+  u32 low = 0;
+  for (int l = 0; l < 32; ++l) low |= off[l];
+  return low;
+}
+
+/// off[l] = a[l] + k; false if some active lane does not fit in 31 bits.
+KV_INLINE bool relative(const u64* a, u64 k, u32 mask, u32 filler, u32* off) {
+  u64 high = 0;
+  if (mask == ~0u) {
+    for (int l = 0; l < 32; ++l) {
+      const u64 v = a[l] + k;
+      high |= v;
+      off[l] = u32(v);
+    }
+  } else {
+    for (int l = 0; l < 32; ++l) {
+      const u64 v = mask & kLaneBit[l] ? a[l] + k : filler;
+      high |= v;
+      off[l] = u32(v);
+    }
+  }
+  return high >> 31 == 0;
+}
+
+template <u32 kBytes>
+KV_INLINE bool shared_place(Warp& w, const Ins* i, u16 address, u64 window, u32 mask,
+                            Place& p) {
+  Block& b = *w.block;
+  if (i->mode == u8(AddressMode::kRegister32)) {
+    const u32* a = slot<u32>(w, address);
+    const u32 filler = a[__builtin_ctz(mask)];
+    const u32 k = u32(i->imm);
+    if (mask == ~0u) {
+      KV_LANES p.off[l] = a[l] + k;
+    } else {
+      KV_LANES p.off[l] = ((mask & kLaneBit[l]) ? a[l] : filler) + k;
+    }
+  } else if (i->mode == u8(AddressMode::kRegister64)) {
+    const u64* a = slot<u64>(w, address);
+    const u64 k = u64(i->imm) - window;
+    const u64 first = a[__builtin_ctz(mask)] + k;
+    if (first >> 31 || !relative(a, k, mask, u32(first), p.off)) return false;
+  } else {
+    KV_LANES p.off[l] = u32(i->imm);
+  }
+  if (u64(largest(p.off)) + kBytes > b.shared_bytes) return false;
+  if (low_bits(p.off) & (kBytes - 1)) return false;
+  p.base = b.shared;
+  p.bits = b.shared_bits;
+  p.writers = b.writers;
+  p.readers = b.readers;
+  p.extent = nullptr;
+  p.in_order = mask == ~0u && consecutive<kBytes>(p.off);
+  return true;
+}
+
+template <u32 kBytes, u32 kWanted, u32 kUnwanted>
+KV_INLINE bool global_place(Warp& w, u16 hint, const u64* a, u64 offset, u32 mask, Place& p) {
+  const u64 first = a[__builtin_ctz(mask)] + offset;
+  Extent* e = w.launch->hints[hint];
+  if (!e || first - e->base >= e->bytes) [[unlikely]] {
+    e = find_extent(first);
+    if (!e) return false;
+    w.launch->hints[hint] = e;
+  }
+  if ((e->flags & (kWanted | kUnwanted)) != kWanted) return false;
+  u64 origin = e->base;
+  if (first - origin >= u64(1) << 30) origin = (first - (u64(1) << 29)) & ~u64(255);
+  if (!relative(a, offset - origin, mask, u32(first - origin), p.off)) return false;
+  if (u64(largest(p.off)) + kBytes > e->base + e->bytes - origin) return false;
+  if (low_bits(p.off) & (kBytes - 1)) return false;
+  if ((e->flags & Extent::kSparse) && !touch_lanes(*e, origin, p.off, kBytes)) return false;
+  const u64 bit = origin - layout::kHeapBase;
+  p.base = reinterpret_cast<u8*>(origin);
+  p.bits = reinterpret_cast<u8*>(layout::kBitsBase + (bit >> 3));
+  p.writers = reinterpret_cast<u32*>(layout::kWriterBase) + (bit >> w.launch->global_shift);
+  p.readers = reinterpret_cast<u32*>(layout::kReaderBase) + (bit >> w.launch->global_shift);
+  p.extent = e;
+  p.in_order = mask == ~0u && consecutive<kBytes>(p.off);
+  return true;
+}
+
+// --- definedness
+
+template <u32 kBytes>
+KV_INLINE u32 lane_bits(const u8* bits, u32 off) {
+  if (kBytes == 16) {
+    u16 v;
+    __builtin_memcpy(&v, bits + (off >> 3), 2);
+    return v;
+  }
+  return kBytes == 8 ? bits[off >> 3] : (bits[off >> 3] >> (off & 7)) & ((1u << kBytes) - 1);
+}
+template <u32 kBytes>
+inline constexpr u32 kAllBytes = (1u << kBytes) - 1;
+
+/// `kBytes` * 32 consecutive bits starting at a byte: all ones?
+template <u32 kBytes>
+KV_INLINE bool whole_run_defined(const u8* bits) {
+  u64 all = ~u64(0);
+  for (u32 k = 0; k < kBytes * 4; k += 8) {
+    u64 v = ~u64(0);
+    __builtin_memcpy(&v, bits + k, kBytes * 4 - k < 8 ? kBytes * 4 - k : 8);
+    all &= v;
+  }
+  return all == ~u64(0);
+}
+
+/// Lanes that do not execute repeat one that does.
+template <u32 kBytes>
+KV_INLINE bool all_defined(const Place& p) {
+  if (p.in_order && (p.off[0] & 7) == 0) return whole_run_defined<kBytes>(p.bits + (p.off[0] >> 3));
+  u32 all = kAllBytes<kBytes>;
+  for (int l = 0; l < 32; ++l) all &= lane_bits<kBytes>(p.bits, p.off[l]);
+  return all == kAllBytes<kBytes>;
+}
+
+template <u32 kBytes>
+KV_INLINE void define(const Place& p, u32 mask) {
+  if (p.in_order && (p.off[0] & 7) == 0) {
+    __builtin_memset(p.bits + (p.off[0] >> 3), 0xff, kBytes * 4);
+    return;
+  }
+  if (all_defined<kBytes>(p)) return;
+  for (; mask; mask &= mask - 1) {
+    const u32 off = p.off[__builtin_ctz(mask)];
+    if (kBytes == 16) {
+      const u16 ones = 0xffff;
+      __builtin_memcpy(p.bits + (off >> 3), &ones, 2);
+    } else {
+      p.bits[off >> 3] |= u8(kAllBytes<kBytes> << (off & 7));
+    }
+  }
+}
+
+// --- races; true means suspicious
+
+template <u32 kBytes, bool kWrite>
+KV_INLINE bool shared_race(Warp& w, const Place& p, u32 mask) {
+  const u32 shift = w.launch->shared_shift, floor = w.clock.floor, base = w.clock.base;
+  const u32 granules = kBytes >> shift;
+  bool bad = false;
+  if (granules == 1 && p.in_order) {
+    const u32 first = p.off[0] >> shift;
+    for (u32 l = 0; l < 32; l += 4) {
+      const Stamps mine = all_stamps(base + l) + Stamps{0, 1, 2, 3};
+      bad |= kWrite ? write_four(p.writers + first + l, p.readers + first + l, mine, floor)
+                    : read_four(p.writers + first + l, p.readers + first + l, mine, floor);
+    }
+    return bad;
+  }
+  for (; mask; mask &= mask - 1) {
+    const u32 l = u32(__builtin_ctz(mask)), me = base + l;
+    const u32 at = p.off[l] >> shift;
+    u32 g = 0;
+    for (; g + 4 <= granules; g += 4) {
+      bad |= kWrite ? write_four(p.writers + at + g, p.readers + at + g, all_stamps(me), floor)
+                    : read_four(p.writers + at + g, p.readers + at + g, all_stamps(me), floor);
+    }
+    for (; g < granules; ++g) {
+      bad |= kWrite ? write_one(p.writers + at + g, p.readers + at + g, me, floor)
+                    : read_one(p.writers + at + g, p.readers + at + g, me, floor);
+    }
+  }
+  return bad;
+}
+
+template <u32 kBytes, bool kWrite>
+KV_INLINE bool global_race(Warp& w, const Place& p, u32 mask) {
+  const u32 shift = w.launch->global_shift, me = w.block->global_stamp;
+  bool bad = false;
+  const auto run = [&](u32 at, u32 granules) __attribute__((always_inline)) {
+    u32 g = 0;
+    for (; g + 4 <= granules; g += 4) {
+      bad |= kWrite ? global_write_four(p.writers + at + g, p.readers + at + g, me)
+                    : global_read_four(p.writers + at + g, p.readers + at + g, me);
+    }
+    for (; g < granules; ++g) {
+      bad |= kWrite ? global_write_one(p.writers + at + g, p.readers + at + g, me)
+                    : global_read_one(p.writers + at + g, p.readers + at + g, me);
+    }
+  };
+  if (p.in_order) {
+    run(p.off[0] >> shift, 32 * kBytes >> shift);
+    return bad;
+  }
+  for (; mask; mask &= mask - 1) {
+    run(p.off[__builtin_ctz(mask)] >> shift, kBytes >> shift);
+  }
+  return bad;
+}
+
+}  // namespace
+}  // namespace kv::simt::KV_ISA

@@ -1,0 +1,243 @@
+#include "harness/simt/exec/launch.h"
+
+#include <algorithm>
+
+#include "harness/core/philox.h"
+#include "harness/simt/exec/control.h"
+#include "harness/simt/exec/report.h"
+
+namespace kv::simt {
+namespace {
+
+constexpr int64_t kTurn = 1 << 14;        // warp instructions of one warp in one turn
+constexpr size_t kResidentMax = 1024;     // blocks resident of an ordinary launch
+constexpr uint64_t kDefaultBudget = 2'000'000'000;
+
+/// A permutation of [0, n) without memory: a four-round Feistel network over the next even number
+/// of bits, walked until the result is inside.
+uint64_t permuted(uint64_t seed, uint64_t n, uint64_t k) {
+  if (seed == 0 || n < 2) return k;
+  uint32_t half = 1;
+  while ((uint64_t{1} << (2 * half)) < n) ++half;
+  const uint64_t mask = (uint64_t{1} << half) - 1;
+  const Philox philox{seed};
+  do {
+    uint64_t left = k >> half, right = k & mask;
+    for (uint64_t round = 0; round < 4; ++round) {
+      const uint64_t next = left ^ (philox.word(round, right) & mask);
+      left = right;
+      right = next;
+    }
+    k = left << half | right;
+  } while (k >= n);
+  return k;
+}
+
+class Grid {
+ public:
+  Grid(LaunchState& launch, uint32_t shared_bytes, bool cooperative, BlockPlaces& places)
+      : launch_(launch), cold_(*launch.cold), shared_bytes_(shared_bytes), places_(places) {
+    blocks_ = uint64_t{cold_.grid.x} * cold_.grid.y * cold_.grid.z;
+    seed_ = cold_.config.schedule_seed;
+    budget_ = cold_.config.instruction_budget ? cold_.config.instruction_budget : kDefaultBudget;
+    limit_ = cooperative ? size_t(blocks_) : kResidentMax;
+    wanted_ = cooperative ? size_t(blocks_) : 1;
+  }
+
+  LaunchStatus run() {
+    if (seed_ != 0) wanted_ = std::max<size_t>(wanted_, 1 + draw() % 4);
+    while (!over_) {
+      admit();
+      if (resident_.empty()) break;
+      seed_ == 0 ? run_in_order() : run_at_random();
+    }
+    finish_counters();
+    return status_;
+  }
+
+ private:
+  uint64_t draw() { return Philox{seed_}.word(cold_.number, step_++); }
+
+  void admit() {
+    while (resident_.size() < std::min(wanted_, limit_) && next_ < blocks_) {
+      BlockPlace* place = nullptr;
+      if (!free_.empty()) {
+        place = free_.back();
+        free_.pop_back();
+      } else {
+        if (used_ == places_.size()) places_.push_back(std::make_unique<BlockPlace>());
+        place = places_[used_++].get();
+      }
+      place->prepare(launch_, shared_bytes_);
+      place->start(permuted(seed_, blocks_, next_++));
+      resident_.push_back(place);
+      ++launch_.counters->blocks;
+      launch_.counters->warps += place->warps();
+    }
+  }
+
+  /// Runs one warp for at most `slice` instructions. False: the launch is over.
+  bool run_one(BlockPlace& place, Warp& w, int64_t slice) {
+    const auto left = int64_t(std::min<uint64_t>(budget_ - executed_, INT64_MAX));
+    const uint64_t before = w.warp_instructions;
+    w.slice = std::min(slice, left);
+    run_warp(w);
+    executed_ += w.warp_instructions - before;
+    place.stopped(w);
+    if (w.stop == Stop::kFault) return end(LaunchStatus::kFaulted);
+    if (w.stop == Stop::kTrap) return end(LaunchStatus::kTrapped);
+    if (executed_ >= budget_ && !(w.stop == Stop::kDone && everything_done())) {
+      report_hang("the instruction budget of " + std::to_string(budget_) +
+                  " warp instructions is spent");
+      return end(LaunchStatus::kHung);
+    }
+    return true;
+  }
+
+  bool everything_done() const {
+    if (next_ < blocks_) return false;
+    return std::all_of(resident_.begin(), resident_.end(),
+                       [](const BlockPlace* p) { return p->finished(); });
+  }
+
+  bool end(LaunchStatus status) {
+    status_ = status;
+    over_ = true;
+    return false;
+  }
+
+  /// Every resident block gets a turn: each warp up to kTurn instructions.
+  void run_in_order() {
+    const std::vector<BlockPlace*> now = resident_;
+    for (BlockPlace* place : now) {
+      if (!turn(*place)) return;
+      retire(place);
+    }
+    // Whoever is still here has had its turn and waits, perhaps for a block that is not here yet.
+    if (!resident_.empty()) wanted_ = std::min(limit_, resident_.size() + 1);
+  }
+
+  bool turn(BlockPlace& place) {
+    std::vector<int64_t>& left = left_;
+    left.assign(place.warps(), kTurn);
+    for (bool ran = true; ran;) {
+      ran = false;
+      for (uint32_t k = 0; k < place.warps(); ++k) {
+        if (place.state(k) != WarpState::kReady || left[k] <= 0) continue;
+        Warp& w = place.warp(k);
+        const uint64_t before = w.warp_instructions;
+        if (!run_one(place, w, left[k])) return false;
+        left[k] -= int64_t(w.warp_instructions - before);
+        if (w.stop == Stop::kSlice) left[k] = 0;
+        ran = true;
+      }
+    }
+    if (place.finished() || place.any_ready()) return true;
+    report_hang("every warp of a block waits at a barrier");
+    return end(LaunchStatus::kHung);
+  }
+
+  void run_at_random() {
+    size_t ready = 0;
+    for (BlockPlace* place : resident_) {
+      for (uint32_t k = 0; k < place->warps(); ++k) ready += place->state(k) == WarpState::kReady;
+    }
+    if (ready == 0) {
+      report_hang("every warp of a block waits at a barrier");
+      end(LaunchStatus::kHung);
+      return;
+    }
+    size_t pick = draw() % ready;
+    // Mostly short slices, some long ones: neighbours interleave finely, far ones drift apart.
+    const uint64_t random = draw();
+    const int64_t slice = random % 8 == 0 ? int64_t(1 + random / 8 % 2000) : int64_t(1 + random / 8 % 60);
+    for (BlockPlace* place : resident_) {
+      for (uint32_t k = 0; k < place->warps(); ++k) {
+        if (place->state(k) != WarpState::kReady || pick-- != 0) continue;
+        Warp& w = place->warp(k);
+        if (!run_one(*place, w, slice)) return;
+        if (w.stop == Stop::kSlice && w.spins) ++idle_;
+        if (place->finished()) {
+          retire(place);
+          idle_ = 0;
+        } else if (!place->any_ready()) {
+          report_hang("every warp of a block waits at a barrier");
+          end(LaunchStatus::kHung);
+        } else if (idle_ > 64) {
+          wanted_ = std::min(limit_, resident_.size() + 1);
+          idle_ = 0;
+        }
+        return;
+      }
+    }
+  }
+
+  void retire(BlockPlace* place) {
+    if (!place->finished()) return;
+    launch_.counters->shared_bytes_peak =
+        std::max<uint64_t>(launch_.counters->shared_bytes_peak, shared_bytes_);
+    for (uint32_t k = 0; k < place->warps(); ++k) count(place->warp(k));
+    resident_.erase(std::find(resident_.begin(), resident_.end(), place));
+    free_.push_back(place);
+  }
+
+  void count(Warp& w) {
+    launch_.counters->warp_instructions += w.warp_instructions;
+    launch_.counters->thread_instructions += w.thread_instructions;
+    w.warp_instructions = w.thread_instructions = 0;
+  }
+
+  void finish_counters() {
+    for (BlockPlace* place : resident_) {
+      for (uint32_t k = 0; k < place->warps(); ++k) count(place->warp(k));
+    }
+  }
+
+  /// One finding with the positions of the warps of the first few resident blocks.
+  void report_hang(const std::string& why) {
+    std::string text = why;
+    Warp* first = nullptr;
+    size_t named = 0;
+    for (BlockPlace* place : resident_) {
+      for (uint32_t k = 0; k < place->warps(); ++k) {
+        if (place->state(k) == WarpState::kDone) continue;
+        Warp& w = place->warp(k);
+        if (!first) first = &w;
+        if (++named > 6) continue;
+        const bool waits = place->state(k) == WarpState::kWaiting;
+        const uint32_t pc = waits ? w.pc - 1 : w.pc;
+        text += "; block " + std::to_string(place->block().index) + " warp " + std::to_string(k) +
+                (waits ? " waits at barrier " + std::to_string(w.barrier_id) + ", " : " is at ") +
+                place_name(*meta_of(w, at(w, pc)).source);
+      }
+    }
+    if (named > 6) text += "; and " + std::to_string(named - 6) + " more";
+    if (!first) return;
+    const Ins* i = at(*first, first->pc ? first->pc - 1 : 0);
+    const auto lane = uint32_t(__builtin_ctz(first->active ? first->active : 1));
+    if (fresh(*first, i, KV_SIMT_KIND_HANG)) {
+      file(*first, i, {.kind = KV_SIMT_KIND_HANG, .lane = lane, .message = text});
+    }
+  }
+
+  LaunchState& launch_;
+  LaunchCold& cold_;
+  uint32_t shared_bytes_;
+  BlockPlaces& places_;
+  uint64_t blocks_ = 0, next_ = 0, seed_ = 0, step_ = 0;
+  uint64_t budget_ = 0, executed_ = 0;
+  size_t limit_ = 1, wanted_ = 1, used_ = 0, idle_ = 0;
+  std::vector<BlockPlace*> resident_, free_;
+  std::vector<int64_t> left_;
+  bool over_ = false;
+  LaunchStatus status_ = LaunchStatus::kCompleted;
+};
+
+}  // namespace
+
+LaunchStatus run_grid(LaunchState& launch, uint32_t shared_bytes, bool cooperative,
+                      BlockPlaces& places) {
+  return Grid(launch, shared_bytes, cooperative, places).run();
+}
+
+}  // namespace kv::simt

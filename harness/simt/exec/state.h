@@ -1,0 +1,89 @@
+// Purpose: the parts of warp, block and launch that only cold code touches.
+// Contract: for code of the base instruction set; uses the standard library freely.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/simt/check/finding_log.h"
+#include "harness/simt/check/global_race.h"
+#include "harness/simt/device.h"
+#include "harness/simt/exec/copy.h"
+#include "harness/simt/exec/sync_map.h"
+#include "harness/simt/exec/warp.h"
+#include "harness/simt/memory/address_space.h"
+
+namespace kv::simt {
+
+/// Where undefined data entered the registers.
+struct Origin {
+  const ptx::Instruction* load = nullptr;  // null: a register never written
+  uint64_t address = 0;
+  uint8_t space = 0;
+  const char* why = nullptr;               // instead of a load
+};
+
+/// Undefined bits of a warp's registers; empty until the first undefined value.
+struct TaintFile {
+  std::vector<uint32_t> bits;         // as the register file, 1 = undefined
+  std::vector<uint32_t> predicates;
+  std::vector<uint8_t> slot_tainted;  // by slot; a wide register's flag is at its first slot
+  std::vector<Origin> slot_origin, predicate_origin;
+};
+
+struct WarpCold {
+  TaintFile taint;
+  std::vector<CopyBatch> copies;
+};
+
+struct Barrier {
+  uint32_t arrived = 0;   // warps that wait
+  uint32_t signalled = 0; // warps that arrived without waiting
+  uint32_t threads = 0;   // counted so far
+  uint32_t expected = 0;  // threads; 0: the whole block
+  bool used = false;
+  uint32_t joined[32] = {};
+  uint32_t reduce_and = ~0u, reduce_or = 0, reduce_count = 0;
+};
+
+enum class WarpState : uint8_t { kReady, kWaiting, kDone };
+
+/// A place for a resident block: its memory is kept from block to block and launch to launch.
+struct BlockCold {
+  Barrier barriers[16];
+  uint32_t all = 0, done = 0;  // warps, as masks
+  std::vector<Warp> warps;
+  std::vector<WarpCold> warp_cold;
+  std::vector<WarpState> state;
+  std::vector<uint32_t> writers, readers;
+  std::unique_ptr<uint8_t[]> memory;  // registers, shared memory, its bits, local memory
+  uint64_t memory_bytes = 0;
+  uint32_t shared_capacity = 0;
+  std::vector<uint32_t> predicates;
+  uint32_t clock = 1;         // the next clock that no warp of this place has used
+  uint64_t prepared_for = 0;  // launch whose constants the registers hold
+};
+
+struct LaunchCold {
+  Program* program = nullptr;
+  uint64_t program_id = 0;
+  FindingLog* log = nullptr;
+  AddressSpace* space = nullptr;
+  kv_simt_config config = {};
+  uint64_t number = 0;
+  uint64_t unique = 0;  // never used twice, not even after reset
+  uint32_t race_tag = 0;
+  Dim3 grid, block;
+  uint32_t dynamic_shared_bytes = 0;
+  SyncMap sync;
+};
+
+/// Number of `i` in clean code.
+uint32_t pc_of(const Warp& w, const Ins* i);
+const Ins* at(const Warp& w, uint32_t pc);
+inline const Program& program_of(const Warp& w) { return *w.launch->cold->program; }
+inline const Meta& meta_of(const Warp& w, const Ins* i) { return program_of(w).meta[i->meta]; }
+inline bool tainting(const Warp& w) { return w.code != w.clean_code; }
+
+}  // namespace kv::simt

@@ -1,0 +1,232 @@
+#include "harness/simt/memory/address_space.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "harness/core/check.h"
+#include "harness/simt/control/kv_simt_control.h"
+#include "harness/simt/memory/bits.h"
+
+namespace kv::simt {
+namespace {
+
+constexpr uint64_t align_up(uint64_t value, uint64_t align) {
+  return (value + align - 1) / align * align;
+}
+
+void reserve(uint64_t base, uint64_t bytes) {
+  void* const wanted = reinterpret_cast<void*>(base);
+  void* const got = mmap(wanted, bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  KV_CHECK(got == wanted, "the CPU device could not reserve its address range: " +
+                              std::to_string(bytes >> 30) + " GiB at " + std::to_string(base) +
+                              ". Check `ulimit -v` and vm.overcommit_memory");
+  madvise(wanted, bytes, MADV_DONTDUMP);
+}
+
+uint8_t* at(uint64_t address) { return reinterpret_cast<uint8_t*>(address); }
+
+}  // namespace
+
+AddressSpace& AddressSpace::instance() {
+  static AddressSpace space;
+  return space;
+}
+
+AddressSpace::AddressSpace() {
+  const uint64_t bytes = layout::kEnd - layout::kHeapBase;
+  reserve(layout::kHeapBase, bytes);
+  reserve(layout::kBitsBase, bytes / 8);
+  reserve(layout::kWriterBase, bytes * 4);
+  reserve(layout::kReaderBase, bytes * 4);
+}
+
+const AddressSpace::Record& AddressSpace::record(const Extent& extent) const {
+  return extent.base < layout::kSymbolBase ? heap_records_[extent.index]
+                                           : symbol_records_[extent.index];
+}
+
+AddressSpace::Record& AddressSpace::record(const Extent& extent) {
+  return const_cast<Record&>(std::as_const(*this).record(extent));
+}
+
+void AddressSpace::poison(uint64_t address, uint64_t bytes) {
+  std::memset(at(address), layout::kPoison, bytes);
+  bits::clear(bits(), bit(address), bytes);
+}
+
+Result<Extent*> AddressSpace::allocate(uint64_t bytes) {
+  const uint64_t base = align_up(heap_end_, 256);
+  if (bytes > layout::kHeapBytes || base + bytes + kRedZone > layout::kSymbolBase) {
+    return bad_input("out of device memory: no address range for " + std::to_string(bytes) +
+                     " bytes");
+  }
+  const bool sparse = bytes >= kSparseFrom;
+  if (!sparse && backed_ + bytes > limit_) {
+    return bad_input("out of device memory: " + std::to_string(bytes) + " bytes wanted, " +
+                     std::to_string(limit_ - backed_) + " of " + std::to_string(limit_) + " left");
+  }
+  Extent& extent = heap_.emplace_back();
+  extent = {base, bytes, Extent::kLive, uint32_t(heap_records_.size())};
+  Record& record = heap_records_.emplace_back();
+  record.number = ++numbers_;
+  if (sparse) {
+    extent.flags |= Extent::kSparse;
+    record.touched.resize(align_up(align_up(bytes, kGranule) / kGranule, 64) / 64);
+  } else {
+    poison(base, bytes);
+    backed_ += bytes;
+  }
+  heap_end_ = align_up(base + bytes + kRedZone, 4096);
+  return &extent;
+}
+
+Result<void> AddressSpace::free(Extent& extent) {
+  if (!extent.live()) return bad_input("freed twice");
+  extent.flags &= ~uint32_t{Extent::kLive};
+  if (extent.flags & Extent::kSparse) {
+    std::vector<uint64_t>& touched = record(extent).touched;
+    for (uint64_t word : touched) backed_ -= uint64_t(__builtin_popcountll(word)) * kGranule;
+    touched.clear();
+    madvise(at(align_up(extent.base, 4096)), extent.bytes / 4096 * 4096 - 4096, MADV_DONTNEED);
+  } else {
+    backed_ -= extent.bytes;
+  }
+  return {};
+}
+
+void AddressSpace::reset() {
+  // Small allocations keep their pages: allocate() poisons them again. Large ones give them back.
+  for (Extent& extent : heap_) {
+    if (extent.live() && (extent.flags & Extent::kSparse)) (void)free(extent);
+  }
+  heap_.clear();
+  heap_records_.clear();
+  heap_end_ = layout::kHeapBase;
+  numbers_ = 0;
+  backed_ = 0;
+}
+
+Result<Extent*> AddressSpace::add_symbol(uint64_t bytes, uint64_t align, bool constant,
+                                         std::string name) {
+  const uint64_t base = align_up(symbol_end_, std::max<uint64_t>(align, 256));
+  if (bytes > layout::kSymbolBytes || base + bytes + kRedZone > layout::kEnd) {
+    return bad_input("no address range for variable " + name + " of " + std::to_string(bytes) +
+                     " bytes");
+  }
+  Extent& extent = symbols_.emplace_back();
+  extent = {base, bytes, Extent::kLive | Extent::kDefined, uint32_t(symbol_records_.size())};
+  if (constant) extent.flags |= Extent::kConstant;
+  symbol_records_.emplace_back().name = std::move(name);
+  bits::set(bits(), bit(base), bytes);  // the pages are fresh, hence zero
+  symbol_end_ = align_up(base + bytes + kRedZone, 256);
+  return &extent;
+}
+
+void AddressSpace::release_symbol(Extent& extent) {
+  extent.flags &= ~uint32_t{Extent::kLive};
+  madvise(at(align_up(extent.base, 4096)), extent.bytes / 4096 * 4096, MADV_DONTNEED);
+}
+
+Extent* AddressSpace::find(uint64_t address) {
+  std::deque<Extent>& list = address < layout::kSymbolBase ? heap_ : symbols_;
+  auto after = std::upper_bound(list.begin(), list.end(), address,
+                                [](uint64_t a, const Extent& e) { return a < e.base; });
+  if (after == list.begin()) return nullptr;
+  Extent& extent = *--after;
+  return address - extent.base < extent.bytes ? &extent : nullptr;
+}
+
+Extent* AddressSpace::nearest(uint64_t address) {
+  Extent* best = nullptr;
+  uint64_t best_distance = ~uint64_t{0};
+  for (std::deque<Extent>* list : {&heap_, &symbols_}) {
+    auto after = std::upper_bound(list->begin(), list->end(), address,
+                                  [](uint64_t a, const Extent& e) { return a < e.base; });
+    if (after != list->begin()) {
+      Extent& below = *std::prev(after);
+      const uint64_t end = below.base + below.bytes;
+      const uint64_t distance = address < end ? 0 : address - end;
+      if (distance < best_distance) best = &below, best_distance = distance;
+    }
+    if (after != list->end() && after->base - address < best_distance) {
+      best = &*after, best_distance = after->base - address;
+    }
+  }
+  return best;
+}
+
+bool AddressSpace::touch(Extent& extent, uint64_t address, uint64_t bytes) {
+  if (!(extent.flags & Extent::kSparse) || bytes == 0) return true;
+  std::vector<uint64_t>& touched = record(extent).touched;
+  const uint64_t first = (address - extent.base) / kGranule;
+  const uint64_t last = (address - extent.base + bytes - 1) / kGranule;
+  for (uint64_t granule = first; granule <= last; ++granule) {
+    uint64_t& word = touched[granule / 64];
+    const uint64_t mask = uint64_t{1} << (granule % 64);
+    if (word & mask) continue;
+    if (backed_ + kGranule > limit_) return false;
+    const uint64_t begin = granule * kGranule;
+    poison(extent.base + begin, std::min(kGranule, extent.bytes - begin));
+    backed_ += kGranule;
+    word |= mask;
+  }
+  return true;
+}
+
+void AddressSpace::set_access(Extent& extent, uint64_t address, uint64_t bytes, uint32_t access) {
+  record(extent).rights.push_back({address, address + bytes, access});
+  extent.flags |= Extent::kRestricted;
+}
+
+uint32_t AddressSpace::access(const Extent& extent, uint64_t address, uint64_t bytes) const {
+  uint32_t least = KV_SIMT_ACCESS_READ_WRITE;
+  if (extent.flags & Extent::kConstant) least = KV_SIMT_ACCESS_READ;
+  const auto& rights = record(extent).rights;
+  for (uint64_t a = address; a < address + bytes; ++a) {
+    for (auto r = rights.rbegin(); r != rights.rend(); ++r) {
+      if (a < r->begin || a >= r->end) continue;
+      least &= r->access;
+      break;
+    }
+  }
+  return least;
+}
+
+void AddressSpace::set_defined(Extent& extent, uint64_t address, uint64_t bytes, bool defined) {
+  const bool whole = address == extent.base && bytes == extent.bytes;
+  if (!defined) {
+    bits::clear(bits(), bit(address), bytes);
+    extent.flags &= ~uint32_t{Extent::kDefined};
+  } else if (!(extent.flags & Extent::kDefined)) {
+    bits::set(bits(), bit(address), bytes);
+    if (whole) extent.flags |= Extent::kDefined;
+  }
+}
+
+bool AddressSpace::defined(const Extent& extent, uint64_t address, uint64_t bytes) const {
+  if (extent.flags & Extent::kDefined) return true;
+  if (!(extent.flags & Extent::kSparse)) return bits::all(bits(), bit(address), bytes);
+  const auto& touched = record(extent).touched;
+  for (uint64_t done = 0; done < bytes;) {  // untouched granules have stale bits
+    const uint64_t granule = (address + done - extent.base) / kGranule;
+    const uint64_t end = extent.base + (granule + 1) * kGranule;
+    const uint64_t part = std::min(bytes - done, end - (address + done));
+    if (!(touched[granule / 64] >> (granule % 64) & 1)) return false;
+    if (!bits::all(bits(), bit(address + done), part)) return false;
+    done += part;
+  }
+  return true;
+}
+
+std::vector<const Extent*> AddressSpace::live_allocations() const {
+  std::vector<const Extent*> live;
+  for (const Extent& extent : heap_) {
+    if (extent.live()) live.push_back(&extent);
+  }
+  return live;
+}
+
+}  // namespace kv::simt
