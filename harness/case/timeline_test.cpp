@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "harness/case/visibility.h"
@@ -59,6 +60,23 @@ TEST(Timeline, PlansARowAfterItsAppend) {
   EXPECT_EQ(sequence.slots[5].position, 5);
   EXPECT_EQ(sequence.slots[5].previous, sequence.slots[4].history);
   EXPECT_EQ(sequence.slots[0].previous, 0u);
+}
+
+TEST(Timeline, EveryTokenKnowsItsPositionAndTheTokenBeforeIt) {
+  const Case c = small_case({op::Admit{.request = RequestId(3), .position_offset = -2},
+                             one_row({.request = RequestId(3), .append = 9, .pad_left = 3}),
+                             one_row({.request = RequestId(3), .append = 7, .pad_right = 2})});
+  const Walked walked = walk(c);
+  const auto& slots = walked.timeline.sequence(RequestId(3)).slots;
+  ASSERT_EQ(slots.size(), 21u);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const bool pad = i < 3 || i >= 19;
+    EXPECT_EQ(slots[i].pad, pad) << i;
+    const int64_t real_before = std::clamp<int64_t>(int64_t(i) - 3, 0, 16);
+    EXPECT_EQ(slots[i].position, real_before - 2) << i;
+    EXPECT_EQ(slots[i].previous, pad || i == 3 ? 0 : slots[i - 1].history) << i;
+    EXPECT_NE(slots[i].history, 0u) << i;
+  }
 }
 
 TEST(Timeline, PagesOfAFinishedRequestAreTakenAgainFirst) {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 
+#include "harness/case/features.h"
 #include "harness/case/timeline.h"
 #include "harness/trace/trace.h"
 
@@ -63,6 +64,19 @@ TEST(Schedule, TimelineAcceptsIt) {
     const auto c = trace_to_case(requests, {.batch_slots = batch});
     ASSERT_TRUE(c.ok()) << c.error().message;
     EXPECT_TRUE(Timeline::create(*c).ok());
+  }
+}
+
+TEST(Schedule, TheSeedTraceMixesPrefillAndDecode) {
+  const auto requests = read_trace(KV_SOURCE_DIR "/corpus/seeds/small_trace.csv");
+  ASSERT_TRUE(requests.ok()) << requests.error().message;
+  const auto c = trace_to_case(*requests, {.batch_slots = 3});
+  ASSERT_TRUE(c.ok()) << c.error().message;
+  const FeatureSet met = features_of(*c);
+  for (const Feature feature :
+       {Feature::kMixedBatch, Feature::kDecode, Feature::kPrefillWhole, Feature::kPrefillChunk,
+        Feature::kPageReuse, Feature::kFinish, Feature::kPageStraddle, Feature::kGqa}) {
+    EXPECT_TRUE(met.has(feature)) << feature_name(feature);
   }
 }
 

@@ -1,7 +1,7 @@
 // Purpose: real serving traces: what a service was asked for and how much it answered, and how an
 // engine would schedule that into one case.
-// Contract: reading is strict and bounded (trace_limits.h); a malformed text is one error that names
-// the file and line. Two public formats:
+// Contract: reading is strict and bounded (trace_limits.h); a malformed text is one error that
+// names the file and line. Two public formats:
 //   - Azure LLM inference traces, CSV: TIMESTAMP,ContextTokens,GeneratedTokens; the last line may
 //     lack its end;
 //   - Mooncake, one JSON object a line: timestamp (ms), input_length, output_length and hash_ids,
@@ -25,9 +25,9 @@ namespace kv {
 inline constexpr uint64_t kTraceBlockTokens = 512;  // of one id of a Mooncake prompt
 
 struct TraceRequest {
-  uint64_t arrival_ns = 0;     // after the first request of the trace
-  uint64_t prompt_tokens = 0;  // at least 1
-  uint64_t output_tokens = 0;  // sampled tokens
+  uint64_t arrival_ns = 0;            // after the first request of the trace
+  uint64_t prompt_tokens = 0;         // at least 1
+  uint64_t output_tokens = 0;         // sampled tokens
   std::vector<uint64_t> blocks = {};  // Mooncake: ids; prompts that begin with the same share them
   bool operator==(const TraceRequest&) const = default;
 };
@@ -48,12 +48,12 @@ inline Shape trace_shape() {
 }
 
 struct ScheduleOptions {
-  uint64_t requests = 0;         // the first so many of the trace; 0: all
-  double scale = 1;              // factor of every length, at least one token remains
-  uint64_t chunk_tokens = 512;   // of a prompt, appended by one step
-  uint32_t batch_slots = 8;      // requests that run at once
+  uint64_t requests = 0;        // the first so many of the trace; 0: all
+  double scale = 1;             // factor of every length, at least one token remains
+  uint64_t chunk_tokens = 512;  // of a prompt, appended by one step
+  uint32_t batch_slots = 8;     // requests that run at once
   uint32_t page_slots = 16;
-  uint64_t seed = 0;             // of the data
+  uint64_t seed = 0;  // of the data
   Shape shape = trace_shape();
 };
 

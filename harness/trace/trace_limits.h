@@ -1,4 +1,5 @@
 // Purpose: the bounds of a trace file, each with its reason.
+// Contract: a text inside them is parsed in bounded memory; one outside is bad input.
 #pragma once
 
 #include <cstdint>

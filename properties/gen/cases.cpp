@@ -1,0 +1,36 @@
+#include "properties/gen/cases.h"
+
+#include <ostream>
+#include <vector>
+
+#include "harness/case/json.h"
+#include "harness/gen/draw.h"
+
+namespace kv {
+
+void showValue(const Case& c, std::ostream& out) { out << case_to_json(c); }
+
+namespace props {
+namespace {
+
+// A long case takes about 150 choices; RapidCheck's sizes end at 100.
+constexpr int kChoicesPerSize = 2;
+
+}  // namespace
+
+rc::Gen<Case> cases() {
+  return rc::gen::withSize([](int size) {
+    // Only the list shrinks: shrinking each number as well takes minutes and simplifies little
+    // more.
+    const auto choice = rc::gen::noShrink(rc::gen::inRange<uint64_t>(0, uint64_t{1} << 32));
+    const auto list =
+        rc::gen::resize(kChoicesPerSize * size, rc::gen::container<std::vector<uint64_t>>(choice));
+    return rc::gen::map(list, [](std::vector<uint64_t> choices) {
+      ListSource source(std::move(choices));
+      return draw(source);
+    });
+  });
+}
+
+}  // namespace props
+}  // namespace kv
