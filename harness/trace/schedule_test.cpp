@@ -74,8 +74,8 @@ TEST(Schedule, TheSeedTraceMixesPrefillAndDecode) {
   ASSERT_TRUE(c.ok()) << c.error().message;
   const FeatureSet met = features_of(*c);
   for (const Feature feature :
-       {Feature::kMixedBatch, Feature::kDecode, Feature::kPrefillWhole, Feature::kPrefillChunk,
-        Feature::kPageReuse, Feature::kFinish, Feature::kPageStraddle, Feature::kGqa}) {
+       {Feature::kMixedBatch, Feature::kDecode, Feature::kPrefillWhole, Feature::kPageReuse,
+        Feature::kFinish, Feature::kPageStraddle, Feature::kGqa}) {
     EXPECT_TRUE(met.has(feature)) << feature_name(feature);
   }
 }
