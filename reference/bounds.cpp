@@ -9,10 +9,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double power_of_two(int exponent) {
-  return std::bit_cast<double>(static_cast<uint64_t>(1023 + exponent) << 52);
-}
-
 // Fused steps that add a product which is not zero: at most one for each visible key, and at most
 // those that the hull of the visible keys touches when steps do not straddle tiles or splits.
 uint64_t value_steps(const Profile& p, const RowExtent& e) {
@@ -46,6 +42,10 @@ void add_split(const Profile& p, const RowExtent& e, Coefficients& c) {
 }
 
 }  // namespace
+
+double power_of_two(int exponent) {
+  return std::bit_cast<double>(static_cast<uint64_t>(1023 + exponent) << 52);
+}
 
 double expm1_bound(double x) { return x <= 1 ? x * (1 + x) : kInfinity; }
 

@@ -15,6 +15,8 @@ namespace kv::reference {
 inline constexpr double kUnit32 = 0x1p-24;  // unit roundoff of fp32
 inline constexpr double kSlack = 1 + 0x1p-30;
 
+/// 2^exponent, exactly, for normal numbers.
+double power_of_two(int exponent);
 /// exp(x) - 1 <= x (1 + x) for 0 <= x <= 1; infinity above.
 double expm1_bound(double x);
 /// n u / (1 - n u) of fp32; infinity from n u = 1/2.

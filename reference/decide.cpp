@@ -52,6 +52,7 @@ Decision answer_from(const PreciseRow<T>& row, size_t column, DType output_dtype
   answer.exact = row.exact;
   const Estimate<T>& e = q.column < 0 ? row.lse : row.columns[column];
   answer.budget = e.budget;
+  answer.basis = e.basis;
   if (row.vacuous) {
     answer.want = to_double_down(e.value);
     answer.low = -kInfinity;
@@ -78,12 +79,13 @@ bool surely_conforms(const FastElement& e, DType rounding) {
   return e.got >= low && e.got <= high;
 }
 
-RowDecider::RowDecider(RowInputs inputs, const Profile& profile, DType output_dtype)
-    : inputs_(std::move(inputs)), profile_(profile), output_dtype_(output_dtype) {}
+RowDecider::RowDecider(RowInputs inputs, const Profile& profile, DType output_dtype, Basis basis)
+    : inputs_(std::move(inputs)), profile_(profile), output_dtype_(output_dtype), basis_(basis) {}
 
 Answer RowDecider::ask(const Question& q) {
   if (!row_) {
     RowQuestion all;
+    all.basis = basis_;
     for (uint32_t j = 0; j < inputs_.shape.dim_v; ++j) all.columns.push_back(j);
     row_ = precise_row<double>(inputs_, profile_, all);
   }
@@ -91,6 +93,7 @@ Answer RowDecider::ask(const Question& q) {
   answer.decision = answer_from(*row_, static_cast<size_t>(q.column), output_dtype_, q, answer);
   const auto with = [&]<class T>(Tier tier, bool budget, T) {
     RowQuestion one;
+    one.basis = basis_;
     one.budget = budget;
     if (q.column >= 0) one.columns.push_back(static_cast<uint32_t>(q.column));
     answer.tier = tier;

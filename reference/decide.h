@@ -31,8 +31,9 @@ struct Answer {
   Tier tier = Tier::kDouble;  // that decided
   bool vacuous = false;       // the profile permits anything: conforms, and says nothing
   bool exact = false;         // under a certificate of exactness
-  double want = 0;            // nearest double to the reference's value
-  double low = 0, high = 0;   // admissible interval, after output rounding
+  Basis basis = Basis::kBlackBox;
+  double want = 0;           // nearest double to the reference's value
+  double low = 0, high = 0;  // admissible interval, after output rounding
   double bound = 0;
   std::vector<BudgetLine> budget;  // only for violations
 };
@@ -47,13 +48,15 @@ bool surely_conforms(const FastElement& element, DType rounding);
 /// All questions about one row: the double tier is computed once, on the first question.
 class RowDecider {
  public:
-  RowDecider(RowInputs inputs, const Profile& profile, DType output_dtype);
+  RowDecider(RowInputs inputs, const Profile& profile, DType output_dtype,
+             Basis basis = Basis::kBlackBox);
   Answer ask(const Question& question);
 
  private:
   RowInputs inputs_;
   Profile profile_;
   DType output_dtype_;
+  Basis basis_;
   std::optional<PreciseRow<double>> row_;
 };
 

@@ -72,6 +72,7 @@ Profile resolve_profile(const ProfileRequest& r) {
   p.probability_rounded = p.probability_dtype != DType::kF32;
   p.order = r.declared.order;
   p.splits = r.declared.splits == 0 ? 1 : r.declared.splits;
+  p.maximum_is_exact = r.declared.maximum_is_exact;
   if (r.declared.tile_slots == 0) {
     // A kernel that declares no tile may be no online softmax at all, but scores, softmax and P.V
     // one after the other, with a P that is normalised before it is rounded.

@@ -55,6 +55,7 @@ struct Profile {
   uint32_t tile_slots = 1;  // keys for each online-softmax step, at least
   TileOrder order = TileOrder::kAny;
   uint32_t splits = 1;
+  bool maximum_is_exact = false;  // P of a tile is relative to the running maximum, tile included
   // Relative errors of the approximate instructions (PTX ISA 9.1) and of softcap's tanh.
   double exp2_error = 5.01 * 0x1p-24;         // ex2.approx.f32: 2 ulp
   double division_error = 6 * 0x1p-24;        // rcp.approx 1 ulp, div.full 2 ulp, and the multiply
@@ -72,6 +73,7 @@ struct Declaration {
   bool probability_declared = false;
   DType probability_dtype = DType::kF32;
   bool row_sum_of_rounded = false;
+  bool maximum_is_exact = false;
   uint32_t splits = 1;
 };
 

@@ -1,30 +1,67 @@
 #include "reference/precise/row.h"
 
 #include <limits>
+#include <optional>
 
 #include "harness/core/check.h"
-#include "reference/precise/black_box.h"
+#include "reference/precise/ordered.h"
 
 namespace kv::reference {
 namespace {
 
 template <class T>
-Estimate<T> column_estimate(const RowFacts<T>& f, uint32_t j, bool budget) {
-  const ColumnSums<T> sums = column_sums(f, j, budget);
-  const bool exact_sum =
-      f.unit.certified &&
-      column_is_exact(f.profile.values, {.values = std::span(f.in.values).subspan(j),
-                                         .stride = f.in.shape.dim_v,
-                                         .skip = f.unit.negligible});
-  const ColumnBudget<T> parts = column_budget(f, sums, exact_sum ? T(0) : T(-1));
-  Estimate<T> e;
-  e.value = sums.output;
-  e.bound = parts.total();
-  e.own_error = f.own_relative_error() * (sums.magnitude / f.weight_sum + absolute(e.value)) +
-                T(NumberTraits<T>::kTiny) * sums.largest;
-  if (budget) e.budget = budget_lines(f, sums, parts);
-  return e;
-}
+class ColumnEstimator {
+ public:
+  ColumnEstimator(const RowFacts<T>& facts, const RowQuestion& question)
+      : f_(facts), question_(question) {
+    const bool ordered = question.basis >= Basis::kOrder && order_is_known(facts.profile);
+    if (!ordered || facts.vacuous || facts.unit.certified) return;
+    tiles_ = tiles_in_order(facts.in, facts.profile);
+    const bool rounded =
+        question.basis == Basis::kProbability && rounding_is_known(facts.in, facts.profile);
+    if (rounded) weights_.emplace(facts, tiles_);
+  }
+
+  Estimate<T> column(uint32_t j) const {
+    const ColumnSums<T> sums = column_sums(f_, j, question_.budget);
+    Estimate<T> best = from_budget(sums, column_budget(f_, sums, exact_accumulation(j)));
+    if (tiles_.empty()) return best;
+    Estimate<T> ordered = from_budget(sums, ordered_budget(f_, tiles_, j, sums));
+    ordered.basis = Basis::kOrder;
+    if (ordered.bound < best.bound) best = ordered;
+    if (!weights_) return best;
+    Estimate<T> rounded = weights_->column(j, running_error(f_, tiles_, j));
+    rounded.basis = Basis::kProbability;
+    const bool usable = !(rounded.bound < T(0)) && rounded.bound < best.bound;
+    if (usable && question_.budget) rounded.budget = {{"P-aware", to_double_up(rounded.bound)}};
+    return usable ? rounded : best;
+  }
+
+ private:
+  // 0 where every partial sum is exact, -1 otherwise.
+  T exact_accumulation(uint32_t j) const {
+    if (!f_.unit.certified) return T(-1);
+    const Column column{.values = std::span(f_.in.values).subspan(j),
+                        .stride = f_.in.shape.dim_v,
+                        .skip = f_.unit.negligible};
+    return column_is_exact(f_.profile.values, column) ? T(0) : T(-1);
+  }
+
+  Estimate<T> from_budget(const ColumnSums<T>& sums, const ColumnBudget<T>& parts) const {
+    Estimate<T> e;
+    e.value = sums.output;
+    e.bound = parts.total();
+    e.own_error = f_.own_relative_error() * (sums.magnitude / f_.weight_sum + absolute(e.value)) +
+                  T(NumberTraits<T>::kTiny) * sums.largest;
+    if (question_.budget) e.budget = budget_lines(f_, sums, parts);
+    return e;
+  }
+
+  const RowFacts<T>& f_;
+  const RowQuestion& question_;
+  std::vector<Tile> tiles_;
+  std::optional<RoundedWeights<T>> weights_;
+};
 
 }  // namespace
 
@@ -37,9 +74,8 @@ PreciseRow<T> precise_row(const RowInputs& inputs, const Profile& profile,
   row.vacuous = facts.vacuous;
   row.exact = facts.unit.certified;
   row.lse = lse_estimate(facts, question.budget);
-  for (uint32_t j : question.columns) {
-    row.columns.push_back(column_estimate(facts, j, question.budget));
-  }
+  const ColumnEstimator<T> estimator(facts, question);
+  for (uint32_t j : question.columns) row.columns.push_back(estimator.column(j));
   if (!row.vacuous) return row;
   const T infinite(std::numeric_limits<double>::infinity());
   row.lse.bound = infinite;

@@ -36,9 +36,17 @@ struct BudgetLine {
   double value = 0;
 };
 
+/// Which bound an estimate carries, by what it assumes of the kernel.
+enum class Basis : uint8_t {
+  kBlackBox,     // B0: any order, tiling, splitting
+  kOrder,        // B1: the order of tiles
+  kProbability,  // B2: the order of tiles and how P is rounded
+};
+
 template <class T>
 struct Estimate {
   T value = T(0), bound = T(0), own_error = T(0);
+  Basis basis = Basis::kBlackBox;
   std::vector<BudgetLine> budget;  // when asked for
 };
 
@@ -53,6 +61,8 @@ struct PreciseRow {
 struct RowQuestion {
   std::vector<uint32_t> columns = {};
   bool budget = false;
+  /// The strongest assumptions that may be used; each column gets its tightest bound within them.
+  Basis basis = Basis::kBlackBox;
 };
 
 /// `inputs` must hold at least one key and only finite numbers.

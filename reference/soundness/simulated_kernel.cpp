@@ -339,6 +339,7 @@ Declaration declaration_of(const KernelConfig& k) {
   d.probability_declared = true;
   d.probability_dtype = k.probability_dtype;
   d.row_sum_of_rounded = k.row_sum_of_rounded;
+  d.maximum_is_exact = !k.lazy_rescale && !k.unfused;
   d.splits = k.splits;
   return d;
 }

@@ -1,0 +1,237 @@
+// Purpose: tighter bounds for a kernel that declares the order in which it visits its tiles.
+//   B1  the accumulation error is followed tile by tile, with the prefix sums that the accumulator
+//       really holds: for V of mixed signs these are far below the sum of magnitudes.
+//   B2  the running maximum is known up to the error of scores, so each P is rounded here as the
+//       kernel rounds it: what remains of its rounding are the keys that sit on a boundary.
+// Contract: included by row.cpp alone. Within a tile no order is assumed. B2 is a claim about a
+// declared algorithm: it also rejects kernels that do not round P, or that let the maximum lag.
+// Source: NUMERICS §2.1 (Lemma 3), §2.3. Perturbed weights are charged with the quantum of P's type
+// (trap (b) of §10), the maximum's own error with softcap's (trap (e)).
+#pragma once
+
+#include <algorithm>
+
+#include "reference/precise/black_box.h"
+
+namespace kv::reference {
+
+/// Keys [first, last) of one tile.
+struct Tile {
+  size_t first = 0, last = 0;
+};
+
+inline std::vector<Tile> tiles_in_order(const RowInputs& in, const Profile& p) {
+  std::vector<Tile> tiles;
+  for (size_t i = 0; i < in.count(); ++i) {
+    const bool fresh = i == 0 || in.slots[i] / p.tile_slots != in.slots[i - 1] / p.tile_slots;
+    if (fresh) tiles.push_back({i, i});
+    tiles.back().last = i + 1;
+  }
+  if (p.order == TileOrder::kDescending) std::reverse(tiles.begin(), tiles.end());
+  return tiles;
+}
+
+inline bool order_is_known(const Profile& p) {
+  return p.order != TileOrder::kAny && p.splits == 1 && !p.probability_normalised;
+}
+
+/// Error of the accumulator of one column after the last tile, in units of the weight sum's scale.
+template <class T>
+T running_error(const RowFacts<T>& f, const std::vector<Tile>& tiles, uint32_t j) {
+  const T one(1);
+  T error(0), prefix(0), perturbation(0);
+  for (size_t b = 0; b < tiles.size(); ++b) {
+    const Tile& tile = tiles[b];
+    T sum(0), size(0), change(0);
+    for (size_t i = tile.first; i < tile.last; ++i) {
+      const T v = f.value(i, j), magnitude = absolute(v);
+      sum += f.weight[i] * v;
+      size += f.weight[i] * magnitude;
+      change += (f.weight[i] * f.theta[i] + f.rounding[i]) * magnitude;
+    }
+    T held = absolute(prefix) + error + perturbation;
+    if (b > 0) {
+      error += T(kUnit32) * held;  // one rescaling
+      held = absolute(prefix) + error + perturbation;
+    }
+    const uint64_t keys = tile.last - tile.first;
+    const uint64_t hull = f.in.slots[tile.last - 1] - f.in.slots[tile.first] + 1;
+    const Accumulation& a = f.profile.values;
+    const uint64_t steps = a.fused_multiply_add ? keys : std::min(keys, hull / a.products + 1);
+    error += T(accumulation_error(a, steps)) * (held + (size + change) * T(1 + f.c.dequantised));
+    prefix += sum;
+    perturbation += change;
+  }
+  return error * (one + T(kUnit32)) + T(f.c.dequantised) * perturbation;
+}
+
+/// B1 of one column.
+template <class T>
+ColumnBudget<T> ordered_budget(const RowFacts<T>& f, const std::vector<Tile>& tiles, uint32_t j,
+                               const ColumnSums<T>& sums) {
+  const T gain = (T(1) + f.theta_max) / (T(1) - f.theta_mean);
+  const T accumulation = gain * (running_error(f, tiles, j) / f.weight_sum +
+                                 T(f.c.dequantised) * sums.magnitude / f.weight_sum);
+  return column_budget(f, sums, accumulation);
+}
+
+/// What B2 knows of a row before any column: P as the kernel rounds it, and the scale of each tile.
+template <class T>
+class RoundedWeights {
+ public:
+  RoundedWeights(const RowFacts<T>& f, std::vector<Tile> tiles);
+  Estimate<T> column(uint32_t j, const T& accumulator_error) const;
+  /// Share of the keys whose rounding is not known.
+  double ambiguous() const { return ambiguous_; }
+
+ private:
+  struct Scaled {
+    T scale = T(1);        // e^(m_b - m_last)
+    T scale_error = T(0);  // relative, of the product of the kernel's rescale factors
+  };
+  void find_scales();
+  void round_weights();
+  void find_denominator();
+  T local_error(size_t i, const T& maximum) const;
+
+  const RowFacts<T>& f_;
+  const std::vector<Tile> tiles_;
+  T maximum_error_ = T(0);          // of the computed running maximum
+  std::vector<T> running_max_;      // after each tile
+  std::vector<Scaled> scales_;      // of each tile
+  std::vector<T> centre_, radius_;  // of each key's rounded weight, in its tile's scale
+  std::vector<T> weight_error_;     // relative, of each key's weight before rounding
+  T denominator_ = T(0), relative_ = T(0);
+  double ambiguous_ = 0;
+};
+
+template <class T>
+RoundedWeights<T>::RoundedWeights(const RowFacts<T>& f, std::vector<Tile> tiles)
+    : f_(f), tiles_(std::move(tiles)) {
+  T capped_max(0), bias_max(0), size_max(0);
+  for (const Score<T>& s : f.score) {
+    capped_max = greater_of(capped_max, absolute(T(s.x - s.bias)));
+    bias_max = greater_of(bias_max, absolute(s.bias));
+    size_max = greater_of(size_max, s.magnitude);
+  }
+  maximum_error_ = T(f.c.scores) * size_max + T(f.c.tanh) * capped_max + T(f.c.bias) * bias_max +
+                   T(4 * kUnit32) * f.score_abs + f.own_relative_error();
+  find_scales();
+  round_weights();
+  find_denominator();
+}
+
+template <class T>
+void RoundedWeights<T>::find_scales() {
+  std::vector<T> tile_max;
+  for (const Tile& tile : tiles_) {
+    T max = f_.score[tile.first].x;
+    for (size_t i = tile.first; i < tile.last; ++i) max = greater_of(max, f_.score[i].x);
+    tile_max.push_back(max);
+    running_max_.push_back(running_max_.empty() ? max : greater_of(running_max_.back(), max));
+  }
+  scales_.resize(tiles_.size());
+  uint64_t changes = 0;  // later tiles that may raise the maximum
+  for (size_t b = tiles_.size(); b-- > 0;) {
+    const T distance = running_max_.back() - running_max_[b];
+    scales_[b].scale = exp_nonpositive(T(-distance));
+    if (changes > 0) {
+      const T error = T((f_.c.distance + 2 * kUnit32)) * distance + T(2) * maximum_error_ +
+                      T(static_cast<double>(changes) * (f_.profile.exp2_error + kUnit32));
+      scales_[b].scale_error = error < T(1) ? T(error * (T(1) + error)) : T(1);
+    }
+    if (b > 0 && tile_max[b] > running_max_[b - 1] - T(2) * maximum_error_) ++changes;
+  }
+}
+
+// E of the weight relative to its tile's running maximum.
+template <class T>
+T RoundedWeights<T>::local_error(size_t i, const T& maximum) const {
+  const Score<T>& s = f_.score[i];
+  const T error = T(f_.c.scores) * s.magnitude + T(f_.c.tanh) * absolute(T(s.x - s.bias)) +
+                  T(f_.c.bias) * absolute(s.bias) + maximum_error_ +
+                  T(f_.c.argument) * (absolute(s.x) + absolute(maximum)) +
+                  T(f_.c.distance) * (maximum - s.x) + T(f_.profile.exp2_error);
+  return error < T(0.5) ? T(error * (T(1) + error)) : T(1);
+}
+
+template <class T>
+void RoundedWeights<T>::round_weights() {
+  const DType type = f_.profile.probability_dtype;
+  const double unscale = power_of_two(-f_.profile.probability_offset);
+  const double scale = power_of_two(f_.profile.probability_offset);
+  const auto round = [&](double x) { return decode(type, encode_saturating(type, x)); };
+  uint64_t unknown = 0;
+  centre_.resize(f_.in.count());
+  radius_.resize(f_.in.count());
+  weight_error_.resize(f_.in.count());
+  for (size_t b = 0; b < tiles_.size(); ++b) {
+    for (size_t i = tiles_[b].first; i < tiles_[b].last; ++i) {
+      const T weight = exp_nonpositive(T(f_.score[i].x - running_max_[b])) * T(scale);
+      const T error = local_error(i, running_max_[b]) + f_.own_relative_error();
+      const double low = round(to_double_down(T(weight * (T(1) - error))));
+      const double high = round(to_double_up(T(weight * (T(1) + error))));
+      centre_[i] = (T(low) + T(high)) * T(0.5 * unscale);
+      radius_[i] = (T(high) - T(low)) * T(0.5 * unscale);
+      weight_error_[i] = error;
+      unknown += high > low;
+    }
+  }
+  ambiguous_ = static_cast<double>(unknown) / static_cast<double>(f_.in.count());
+}
+
+template <class T>
+void RoundedWeights<T>::find_denominator() {
+  T sum(0), error(0);
+  for (size_t b = 0; b < tiles_.size(); ++b) {
+    const Scaled& s = scales_[b];
+    for (size_t i = tiles_[b].first; i < tiles_[b].last; ++i) {
+      if (f_.profile.row_sum == RowSum::kOfRounded) {
+        sum += s.scale * centre_[i];
+        error += s.scale * (radius_[i] * (T(1) + s.scale_error) + s.scale_error * centre_[i]);
+      } else {
+        sum += f_.weight[i];
+        error +=
+            f_.weight[i] * (weight_error_[i] + s.scale_error + weight_error_[i] * s.scale_error);
+      }
+    }
+  }
+  denominator_ = sum;
+  const T relative = error / sum + T(f_.c.row_sum + f_.c.division) * T(1.0001);
+  relative_ = relative < T(0.3) ? T(relative / (T(1) - relative)) : T(-1);  // -1: not usable
+}
+
+template <class T>
+Estimate<T> RoundedWeights<T>::column(uint32_t j, const T& accumulator_error) const {
+  Estimate<T> e;
+  e.bound = T(-1);
+  if (relative_ < T(0)) return e;
+  T numerator(0), radius(0), largest(0), size(0);
+  for (size_t b = 0; b < tiles_.size(); ++b) {
+    T sum(0);
+    for (size_t i = tiles_[b].first; i < tiles_[b].last; ++i) {
+      const T v = f_.value(i, j), magnitude = absolute(v);
+      sum += centre_[i] * v;
+      radius += radius_[i] * scales_[b].scale * (T(1) + scales_[b].scale_error) * magnitude;
+      size += scales_[b].scale * centre_[i] * magnitude;
+      largest = greater_of(largest, magnitude);
+    }
+    numerator += scales_[b].scale * sum;
+    radius += scales_[b].scale_error * scales_[b].scale * absolute(sum);
+  }
+  e.value = numerator / denominator_;
+  e.bound = ((radius + accumulator_error) / denominator_ * (T(1) + relative_) +
+             absolute(e.value) * relative_ + T(f_.c.underflow) * largest) *
+            T(kSlack);
+  e.own_error = f_.own_relative_error() * (size / denominator_ + absolute(e.value)) +
+                T(NumberTraits<T>::kTiny) * largest;
+  return e;
+}
+
+/// Whether B2's assumptions are declared.
+inline bool rounding_is_known(const RowInputs& in, const Profile& p) {
+  return order_is_known(p) && p.probability_rounded && p.maximum_is_exact && !in.sink &&
+         !in.scaled_kv && p.row_sum != RowSum::kUnknown;
+}
+
+}  // namespace kv::reference
