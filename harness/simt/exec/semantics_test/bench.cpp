@@ -62,17 +62,20 @@ LaunchStatus Bench::launch_status(const LaunchShape& shape,
   return *status;
 }
 
-bool Bench::launch(const LaunchShape& shape, const std::vector<uint64_t>& parameters) {
-  if (!kernel_) return false;
+Bench::Ran Bench::launch(const LaunchShape& shape, const std::vector<uint64_t>& parameters) {
+  if (!kernel_) return Ran::kFailed;
   const LaunchStatus status = launch_status(shape, parameters);
   const auto& findings = device_.findings();
+  if (status == LaunchStatus::kUnsupported) return Ran::kUnsupported;
   if (!findings.empty()) {
     ADD_FAILURE() << "finding at '" << findings[0].instruction << "', PTX line "
                   << findings[0].ptx_line << ": " << findings[0].message;
   } else if (status != LaunchStatus::kCompleted) {
     ADD_FAILURE() << "launch ended with status " << int(status);
+  } else {
+    return Ran::kToItsEnd;
   }
-  return status == LaunchStatus::kCompleted && findings.empty();
+  return Ran::kFailed;
 }
 
 }  // namespace kv::simt::semantics

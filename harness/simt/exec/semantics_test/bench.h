@@ -4,7 +4,7 @@
 // Example:
 //   Bench bench(module_text(form), form.sm);
 //   auto in = bench.upload(bytes); auto out = bench.reserve(128);
-//   bench.launch({.block = {32, 1, 1}}, {in, out});
+//   if (bench.launch({.block = {32, 1, 1}}, {in, out}) != Bench::Ran::kToItsEnd) return;
 //   auto result = bench.download(out, 128);
 #pragma once
 
@@ -35,8 +35,10 @@ class Bench {
   }
   /// Bytes that hold zeros.
   uint64_t reserve(uint64_t bytes);
-  /// True if the kernel ran to its end without findings. Parameters are 64-bit words.
-  bool launch(const LaunchShape& shape, const std::vector<uint64_t>& parameters);
+  enum class Ran { kToItsEnd, kUnsupported, kFailed };
+  /// Anything but the end, or an instruction that the device does not know, is a test failure, and
+  /// so is a finding. Parameters are 64-bit words.
+  Ran launch(const LaunchShape& shape, const std::vector<uint64_t>& parameters);
   /// How a launch that may end in another way ended; findings are left alone.
   LaunchStatus launch_status(const LaunchShape& shape, const std::vector<uint64_t>& parameters);
   void download(uint64_t address, void* bytes, uint64_t count);

@@ -24,6 +24,9 @@ Form convert(const std::string& modifiers, Operand to, Operand from, Finish how,
                 Finish rest = how;
                 rest.ftz = how.ftz && &target == &kF32;
                 *d = finish(target, read(source, a), rest);
+                // Whether widening keeps a NaN's payload is not specified.
+                const bool widens = target.bits() > source.bits() || &target == &kF32;
+                if (widens && !how.sat && is_nan(source, a)) *d = any_nan(target);
               },
           .section = kSection,
           .sm = sm};

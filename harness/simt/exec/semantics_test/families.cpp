@@ -1,3 +1,6 @@
+#include <fstream>
+
+#include "harness/core/check.h"
 #include "harness/simt/exec/semantics_test/form.h"
 
 namespace kv::simt::semantics {
@@ -21,6 +24,17 @@ const std::vector<Family>& families() {
       {"Control", control_forms},
   };
   return all;
+}
+
+const std::set<std::string>& unsupported() {
+  static const std::set<std::string> known = [] {
+    std::ifstream file(KV_UNSUPPORTED_LIST);
+    KV_CHECK(file.is_open(), KV_UNSUPPORTED_LIST);
+    std::set<std::string> lines;
+    for (std::string line; std::getline(file, line);) lines.insert(line);
+    return lines;
+  }();
+  return known;
 }
 
 }  // namespace kv::simt::semantics

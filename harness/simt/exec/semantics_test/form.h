@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,7 +28,8 @@ using Operand = std::string_view;
 struct Form {
   /// "add.s32": destinations, then sources, follow. With '$' it is the whole text: $0 .. $9, $a ..
   /// $z are destinations, then sources; %a and %o hold the addresses of this thread's row of
-  /// sources and of results (8 bytes each), and the row of results may serve as scratch memory.
+  /// sources and of results (8 bytes each, rows of 16 or a multiple), and the row of results may
+  /// serve as scratch memory.
   std::string text;
   std::vector<Operand> to, from;
   /// What one thread's destinations hold, a function of its sources.
@@ -47,6 +49,9 @@ std::string vector_list(size_t first, size_t count);
 std::string register_list(size_t first, size_t count);
 /// What the kernel's third parameter, `.param .align 16 .b8 extra[16]`, holds in every launch.
 inline constexpr uint64_t kExtra[2] = {0x8877665544332211, 0x00ffeeddccbbaa99};
+
+/// 64-bit words in a row of `operands` sources or results: even, so that rows are aligned to 16.
+constexpr size_t row_words(size_t operands) { return (operands + 1) / 2 * 2; }
 
 /// The text of a module with one kernel `k`, which applies the form to rows of operands. '#' in the
 /// form and after `k` becomes the tag, so that modules can be joined.
@@ -77,5 +82,9 @@ struct Family {
   std::vector<Form> (*forms)();
 };
 const std::vector<Family>& families();
+
+/// Texts of the forms that the device is known not to know (unsupported.txt): they are counted,
+/// neither passed nor failed.
+const std::set<std::string>& unsupported();
 
 }  // namespace kv::simt::semantics

@@ -71,8 +71,8 @@ std::string kernel_text(const Form& form) {
       "\t.reg .b64 %a, %o, %w, %i;\n\t.reg .b32 %t, %c, %n;\n";
   for (size_t i = 0; i < form.to.size(); ++i) text += declare(form.to[i], reg("%d", i));
   for (size_t i = 0; i < form.from.size(); ++i) text += declare(form.from[i], reg("%s", i));
-  const std::string in_row = std::to_string(8 * form.from.size());
-  const std::string out_row = std::to_string(8 * form.to.size());
+  const std::string in_row = std::to_string(8 * row_words(form.from.size()));
+  const std::string out_row = std::to_string(8 * row_words(form.to.size()));
   text +=
       "\tmov.u32 %t, %tid.x;\n\tmov.u32 %c, %ctaid.x;\n\tmov.u32 %n, %ntid.x;\n"
       "\tmad.lo.s32 %t, %c, %n, %t;\n\tld.param.u64 %a, [in];\n\tld.param.u64 %o, [out];\n"

@@ -42,10 +42,16 @@ std::vector<uint64_t> results(const Form& form, uint32_t profile,
                               const std::vector<uint64_t>& operands) {
   Bench bench(module_text(form), 80, profile);
   if (!bench.ready()) return {};
-  const uint64_t from = bench.upload(operands), to = bench.reserve(operands.size() * 8);
-  const LaunchShape shape{.grid = {uint32_t(operands.size() / 128), 1, 1}, .block = {128, 1, 1}};
-  if (!bench.launch(shape, {from, to, kExtra[0], kExtra[1]})) return {};
-  return bench.download<uint64_t>(to, operands.size());
+  std::vector<uint64_t> rows;  // of two words
+  for (uint64_t operand : operands) rows.insert(rows.end(), {operand, 0});
+  const uint64_t from = bench.upload(rows), to = bench.reserve(rows.size() * 8);
+  LaunchShape shape;
+  shape.grid = {uint32_t(operands.size() / 128), 1, 1};
+  shape.block = {128, 1, 1};
+  if (bench.launch(shape, {from, to, kExtra[0], kExtra[1]}) != Bench::Ran::kToItsEnd) return {};
+  std::vector<uint64_t> got = bench.download<uint64_t>(to, rows.size()), values;
+  for (size_t i = 0; i < got.size(); i += 2) values.push_back(got[i]);
+  return values;
 }
 
 TEST(Rounding, EveryProfileKeepsTheDocumentedBound) {
