@@ -87,4 +87,13 @@ Profile resolve_profile(const ProfileRequest& r) {
   return p;
 }
 
+bool order_is_known(const Profile& p) {
+  return p.order != TileOrder::kAny && p.splits == 1 && !p.probability_normalised;
+}
+
+bool rounding_is_known(const Profile& p) {
+  return order_is_known(p) && p.probability_rounded && p.maximum_is_exact &&
+         p.row_sum != RowSum::kUnknown;
+}
+
 }  // namespace kv::reference

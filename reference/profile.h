@@ -65,6 +65,11 @@ struct Profile {
   double distance_roundings = 5;              // c_b of Lemma 4
 };
 
+/// Whether B1 may follow the accumulator from tile to tile.
+bool order_is_known(const Profile& profile);
+/// Whether B2 may round P as the kernel does (sinks and scaled K/V apart).
+bool rounding_is_known(const Profile& profile);
+
 /// kv_profile, in the terms of this room (0 and "unknown": undeclared).
 struct Declaration {
   uint32_t tile_slots = 0;

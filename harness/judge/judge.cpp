@@ -25,7 +25,9 @@ struct Judge::State {
       : c(from),
         options(std::move(o)),
         pool(c),
-        values({.sample_rows = options.sample_rows, .arithmetic = options.arithmetic}) {
+        values({.sample_rows = options.sample_rows,
+                .profile_work = options.profile_work,
+                .arithmetic = options.arithmetic}) {
     if (!reference::is_architecture(options.arithmetic)) {
       error("JudgeOptions::arithmetic: \"" + options.arithmetic +
             "\" is no architecture that is known");

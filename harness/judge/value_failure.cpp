@@ -67,6 +67,14 @@ Failure value_failure(const ValueQuestion& q, const reference::Answer& a) {
   if (std::isinf(q.got)) {
     return {Stage::kContract, "output-inf", message(q, d, " The reference is finite."), d};
   }
+  if (a.basis != reference::Basis::kBlackBox) {
+    const std::string note = fmt::format(
+        " It lies inside the interval for any order of keys, but not for the declared {}: the "
+        "result is wrong, or the declaration is.",
+        a.basis == reference::Basis::kOrder ? "order of tiles"
+                                            : "order of tiles and rounding of P");
+    return {Stage::kInterval, "profile-value", message(q, d, note), d};
+  }
   const Stage stage = a.exact ? Stage::kExact : Stage::kInterval;
   const std::string_view note =
       a.exact ? " Every weight of this row is exactly 1, so only the division may round." : "";

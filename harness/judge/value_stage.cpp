@@ -33,13 +33,14 @@ class HeadJudge {
             const reference::Profile& profile, VerdictStats& stats)
       : view_(view), work_(work), visible_(visible), profile_(profile), stats_(stats) {}
 
-  std::optional<Failure> judge(double sample, reference::HeadEstimator& estimator) {
-    gather_queries(sample);
+  std::optional<Failure> judge(ValueOptions& options, reference::HeadEstimator& estimator) {
+    gather_queries(options.sample_rows);
     if (elements_.empty()) return std::nullopt;
     gather_keys();
     const auto& estimate = estimator.run(block_, profile_);
     for (size_t r = 0; r < elements_.size(); ++r) {
       if (auto failure = judge_row(r, estimate.rows[r])) return failure;
+      if (auto failure = judge_profile(r, estimate.rows[r], options)) return failure;
     }
     return std::nullopt;
   }
@@ -50,6 +51,8 @@ class HeadJudge {
   std::optional<Failure> judge_row(size_t r, const RowEstimate& estimate);
   std::optional<Failure> judge_output(size_t r, const RowEstimate& estimate, uint32_t column);
   std::optional<Failure> judge_lse(size_t r, const RowEstimate& estimate);
+  std::optional<Failure> judge_profile(size_t r, const RowEstimate& estimate,
+                                       ValueOptions& options);
   reference::Answer ask(size_t r, const reference::Question& question);
   void note_ratio(double value, double bound, double got, DType type);
   uint32_t output_bits(const ElementPlace& e, uint32_t column) const;
@@ -229,6 +232,27 @@ std::optional<Failure> HeadJudge::judge_lse(size_t r, const RowEstimate& e) {
   return lse_failure(question, answer, swapped);
 }
 
+// The bounds that the declared order of tiles allows, while there is work left for them.
+std::optional<Failure> HeadJudge::judge_profile(size_t r, const RowEstimate& e,
+                                                ValueOptions& options) {
+  const Shape& s = view_.c.shape;
+  const uint64_t work = e.keys * (s.head_dim_k + s.head_dim_v);
+  if (!reference::order_is_known(profile_) || !e.finite || e.vacuous) return std::nullopt;
+  if (work > options.profile_work) return std::nullopt;
+  options.profile_work -= work;
+  ++stats_.rows_profile_judged;
+  reference::RowDecider decider(reference::row_inputs(block_, r), profile_, s.output_dtype,
+                                reference::Basis::kProbability);
+  for (uint32_t j = 0; j < s.head_dim_v; ++j) {
+    const uint32_t bits = output_bits(elements_[r], j);
+    const double got = decode(s.output_dtype, bits);
+    const reference::Answer answer = decider.ask({.column = j, .got = got});
+    if (answer.decision != reference::Decision::kViolates) continue;
+    return value_failure({view_, elements_[r], profile_.name, j, got, bits}, answer);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 reference::Profile profile_of(const Case& c, const DeclaredProfile& declared,
@@ -243,6 +267,7 @@ reference::Profile profile_of(const Case& c, const DeclaredProfile& declared,
                  : declared.accumulate == KV_ACCUMULATE_MMA ? Declaration::Accumulate::kMma
                                                             : Declaration::Accumulate::kUndeclared;
   d.row_sum_of_rounded = declared.row_sum_of_rounded != 0;
+  d.maximum_is_exact = declared.maximum_is_exact != 0;
   d.splits = declared.splits;
   const std::optional<DType> type =
       dtype_of_dlpack(declared.probability_code, declared.probability_bits);
@@ -259,7 +284,7 @@ std::optional<Failure> ValueStage::judge(const StepView& view, const VisibleSets
     for (uint32_t layer = 0; layer < view.c.shape.layers && row.queries > 0; ++layer) {
       for (uint32_t head = 0; head < view.c.shape.kv_heads; ++head) {
         HeadJudge judge(view, {&row, first_token, layer, head}, visible, profile, stats);
-        if (auto failure = judge.judge(options_.sample_rows, estimator_)) return failure;
+        if (auto failure = judge.judge(options_, estimator_)) return failure;
       }
     }
     first_token += row.queries;

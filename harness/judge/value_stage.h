@@ -15,6 +15,7 @@ namespace kv {
 
 struct ValueOptions {
   double sample_rows = 1;
+  uint64_t profile_work = 0;
   std::string arithmetic;
 };
 
@@ -26,7 +27,7 @@ class ValueStage {
                                VerdictStats& stats);
 
  private:
-  ValueOptions options_;
+  ValueOptions options_;  // profile_work: what is left of it
   reference::HeadEstimator estimator_;
 };
 

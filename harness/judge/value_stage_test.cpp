@@ -192,5 +192,44 @@ TEST(Judge, ExactDesignIsJudgedExactly) {
   EXPECT_FAILS(judge(c, nudged), Stage::kExact, "output-value");
 }
 
+// A declared tile order pays twenty times the work, so there is a limit to it.
+FakeFaults declares_order(uint32_t order) {
+  return at_end([order](Observation& o) {
+    for (OpObservation& op : o.ops) op.profile.order = order;
+  });
+}
+
+TEST(Judge, DeclaredOrderIsJudgedWhileThereIsWorkLeft) {
+  const Verdict none = judge(small_case());
+  EXPECT_EQ(none.stats.rows_profile_judged, 0u);
+  const Verdict all = judge(small_case(), declares_order(KV_ORDER_ASCENDING));
+  EXPECT_EQ(all.outcome, Outcome::kPass) << all.message;
+  EXPECT_EQ(all.stats.rows_profile_judged, all.stats.rows_judged);
+  const Verdict some =
+      judge(small_case(), declares_order(KV_ORDER_ASCENDING), {.profile_work = 2000});
+  EXPECT_GT(some.stats.rows_profile_judged, 0u);
+  EXPECT_LT(some.stats.rows_profile_judged, some.stats.rows_judged);
+}
+
+// P declared as rounded to bf16 but never rounded: right for anybody, but not what is declared.
+TEST(Judge, UndeclaredPrecisionOfPIsFoundUnderTheDeclaredProfile) {
+  Case c = small_case();
+  c.shape.output_dtype = DType::kF32;
+  c.ops[2] = op::Step{.rows = {{.request = RequestId{0}, .append = 11, .queries = 11}}};
+  c.ops.pop_back();
+  const auto declares_bf16 = [](uint32_t exact) {
+    return at_end([exact](Observation& o) {
+      DeclaredProfile& p = o.ops[2].profile;
+      p.order = KV_ORDER_ASCENDING;
+      p.probability_code = kDLBfloat;
+      p.probability_bits = 16;
+      p.maximum_is_exact = exact;
+    });
+  };
+  const Verdict lax = judge(c, declares_bf16(0));
+  EXPECT_EQ(lax.outcome, Outcome::kPass) << lax.message;
+  EXPECT_FAILS(judge(c, declares_bf16(1)), Stage::kInterval, "profile-value");
+}
+
 }  // namespace
 }  // namespace kv

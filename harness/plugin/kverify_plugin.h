@@ -121,6 +121,8 @@ typedef struct kv_profile {
   DLDataType probability_dtype;   /* type that P is rounded to before P.V; float32: not rounded */
   uint32_t row_sum_of_rounded;    /* 1: l sums the rounded P; 0: the fp32 P */
   uint32_t splits;                /* key splits used for this batch; 1: none */
+  uint32_t maximum_is_exact;      /* 1: P of a tile is taken relative to the running maximum, that
+                                     tile included; 0: undeclared (the maximum may lag) */
 } kv_profile;
 
 typedef struct kv_plan {

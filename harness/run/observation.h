@@ -48,6 +48,7 @@ struct PluginFacts {
 struct DeclaredProfile {
   uint32_t tile_slots = 0, order = 0, accumulate = 0, row_sum_of_rounded = 0, splits = 1;
   uint32_t probability_code = 2, probability_bits = 32;  // DLPack type code and bits
+  uint32_t maximum_is_exact = 0;
 };
 
 /// Everything a step returned for one layer.

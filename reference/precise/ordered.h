@@ -31,10 +31,6 @@ inline std::vector<Tile> tiles_in_order(const RowInputs& in, const Profile& p) {
   return tiles;
 }
 
-inline bool order_is_known(const Profile& p) {
-  return p.order != TileOrder::kAny && p.splits == 1 && !p.probability_normalised;
-}
-
 /// Error of the accumulator of one column after the last tile, in units of the weight sum's scale.
 template <class T>
 T running_error(const RowFacts<T>& f, const std::vector<Tile>& tiles, uint32_t j) {
@@ -226,12 +222,6 @@ Estimate<T> RoundedWeights<T>::column(uint32_t j, const T& accumulator_error) co
   e.own_error = f_.own_relative_error() * (size / denominator_ + absolute(e.value)) +
                 T(NumberTraits<T>::kTiny) * largest;
   return e;
-}
-
-/// Whether B2's assumptions are declared.
-inline bool rounding_is_known(const RowInputs& in, const Profile& p) {
-  return order_is_known(p) && p.probability_rounded && p.maximum_is_exact && !in.sink &&
-         !in.scaled_kv && p.row_sum != RowSum::kUnknown;
 }
 
 }  // namespace kv::reference

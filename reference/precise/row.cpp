@@ -17,8 +17,8 @@ class ColumnEstimator {
     const bool ordered = question.basis >= Basis::kOrder && order_is_known(facts.profile);
     if (!ordered || facts.vacuous || facts.unit.certified) return;
     tiles_ = tiles_in_order(facts.in, facts.profile);
-    const bool rounded =
-        question.basis == Basis::kProbability && rounding_is_known(facts.in, facts.profile);
+    const bool rounded = question.basis == Basis::kProbability &&
+                         rounding_is_known(facts.profile) && !facts.in.sink && !facts.in.scaled_kv;
     if (rounded) weights_.emplace(facts, tiles_);
   }
 
