@@ -27,6 +27,7 @@ struct Judge::State {
         pool(c),
         values({.sample_rows = options.sample_rows,
                 .profile_work = options.profile_work,
+                .coverage_work = options.coverage_work,
                 .arithmetic = options.arithmetic}) {
     if (!reference::is_architecture(options.arithmetic)) {
       error("JudgeOptions::arithmetic: \"" + options.arithmetic +

@@ -28,6 +28,9 @@ struct JudgeOptions {
   /// Multiply-adds that may be spent on the bounds that a declared tile order allows (B1, B2),
   /// which cost twenty times those that assume nothing. Rows are taken in order until it is spent.
   uint64_t profile_work = uint64_t{1} << 22;
+  /// Multiply-adds that may be spent on certified coverage (coverage.h in reference): which keys
+  /// could not have been lost unnoticed. 0: none.
+  uint64_t coverage_work = uint64_t{1} << 20;
   /// Ignore everything after the operation in which the first failure was found.
   bool stop_at_failure = true;
   /// Leaks of device memory fail the case (otherwise they are listed only).

@@ -1,5 +1,6 @@
 #include "harness/judge/value_stage.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -8,6 +9,7 @@
 #include "harness/core/philox.h"
 #include "harness/judge/value_failure.h"
 #include "harness/plugin/kverify_plugin.h"
+#include "reference/coverage.h"
 #include "reference/decide.h"
 
 namespace kv {
@@ -41,6 +43,7 @@ class HeadJudge {
     for (size_t r = 0; r < elements_.size(); ++r) {
       if (auto failure = judge_row(r, estimate.rows[r])) return failure;
       if (auto failure = judge_profile(r, estimate.rows[r], options)) return failure;
+      measure_coverage(r, estimate.rows[r], options);
     }
     return std::nullopt;
   }
@@ -53,6 +56,7 @@ class HeadJudge {
   std::optional<Failure> judge_lse(size_t r, const RowEstimate& estimate);
   std::optional<Failure> judge_profile(size_t r, const RowEstimate& estimate,
                                        ValueOptions& options);
+  void measure_coverage(size_t r, const RowEstimate& estimate, ValueOptions& options);
   reference::Answer ask(size_t r, const reference::Question& question);
   void note_ratio(double value, double bound, double got, DType type);
   uint32_t output_bits(const ElementPlace& e, uint32_t column) const;
@@ -251,6 +255,19 @@ std::optional<Failure> HeadJudge::judge_profile(size_t r, const RowEstimate& e,
     return value_failure({view_, elements_[r], profile_.name, j, got, bits}, answer);
   }
   return std::nullopt;
+}
+
+void HeadJudge::measure_coverage(size_t r, const RowEstimate& e, ValueOptions& options) {
+  const Shape& s = view_.c.shape;
+  const uint64_t work = e.keys * (s.head_dim_k + s.head_dim_v);
+  if (!e.finite || work > options.coverage_work) return;
+  options.coverage_work -= work;
+  const reference::RowCoverage coverage =
+      reference::certified_keys(reference::row_inputs(block_, r), profile_, s.output_dtype);
+  stats_.keys_checked += coverage.certified.size();
+  stats_.keys_certified += coverage.count();
+  stats_.uncertified_weight_max =
+      std::max(stats_.uncertified_weight_max, coverage.uncertified_weight_max);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace kv {
 
 struct ValueOptions {
   double sample_rows = 1;
-  uint64_t profile_work = 0;
+  uint64_t profile_work = 0, coverage_work = 0;
   std::string arithmetic;
 };
 
@@ -27,7 +27,7 @@ class ValueStage {
                                VerdictStats& stats);
 
  private:
-  ValueOptions options_;  // profile_work: what is left of it
+  ValueOptions options_;  // of the works: what is left
   reference::HeadEstimator estimator_;
 };
 

@@ -1,6 +1,6 @@
 // Purpose: what every bound of one row is made of: scores, weights, and how far a conforming
 // kernel's weights may be from them.
-// Contract: included by row.cpp alone, which instantiates it for every number type. Sums are not
+// Contract: included by row.cpp, which instantiates it for every number type, and by coverage.cpp. Sums are not
 // divided by the weight sum unless the name says `mean`.
 #pragma once
 
