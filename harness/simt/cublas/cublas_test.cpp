@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -24,9 +25,9 @@ struct Case {
   int batch = 1;
   DType input = DType::kF32, output = DType::kF32;
 
-  int lda() const { return (a_transposed ? k : m) + pad_a; }
-  int ldb() const { return (b_transposed ? n : k) + pad_b; }
-  int ldc() const { return m + pad_c; }
+  int lda() const { return std::max(1, a_transposed ? k : m) + pad_a; }
+  int ldb() const { return std::max(1, b_transposed ? n : k) + pad_b; }
+  int ldc() const { return std::max(1, m) + pad_c; }
   size_t a_count() const { return size_t(lda()) * size_t(a_transposed ? m : k); }
   size_t b_count() const { return size_t(ldb()) * size_t(b_transposed ? k : n); }
   size_t c_count() const { return size_t(ldc()) * size_t(n); }

@@ -11,19 +11,10 @@ namespace {
 
 constexpr int kCarveoutDefault = -1, kCarveoutMax = 100;  // percent
 
-/// The kernel of a function, resolved; an error that was reported if there is none.
+/// Calls `body` with the kernel's record and what is known of it.
 cudaError_t with_kernel(Runtime& runtime, const char* call, const void* function, auto&& body) {
-  KernelRecord* record = runtime.images.find_kernel(function);
-  if (!record) {
-    runtime.report_misuse(call, "no such kernel was registered");
-    return cudaErrorInvalidDeviceFunction;
-  }
-  const auto resolved = runtime.images.resolve(*record);
-  if (!resolved.ok()) {
-    runtime.report_misuse(call, record->name + ": " + resolved.sentence);
-    return resolved.error;
-  }
-  return body(*record, *resolved.info);
+  const FoundKernel found = find_kernel(runtime, call, function);
+  return found.error == cudaSuccess ? body(*found.record, *found.info) : found.error;
 }
 
 cudaError_t set_dynamic_shared(const Runtime& runtime, KernelRecord& record,

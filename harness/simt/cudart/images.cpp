@@ -101,7 +101,9 @@ Images::KernelResult Images::resolve(KernelRecord& record) {
   auto info = device_.kernel_info(*kernel);
   if (!info.ok()) {
     notice(info.error().message);
-    return {.error = cudaErrorInvalidPtx, .sentence = info.error().message};
+    const bool unknown = info.error().kind == ErrorKind::kUnsupported;
+    return {.error = unknown ? cudaErrorNotSupported : cudaErrorInvalidPtx,
+            .sentence = info.error().message};
   }
   const auto& kept = record.resolved[sm] = {*kernel, std::move(*info)};
   return {.kernel = kept.kernel, .info = &kept.info};

@@ -172,6 +172,22 @@ int resident_blocks(const Model& model, const KernelInfo& info, uint32_t block_t
   return static_cast<int>(*std::min_element(std::begin(limits), std::end(limits)));
 }
 
+FoundKernel find_kernel(Runtime& runtime, const char* call, const void* function) {
+  KernelRecord* record = runtime.images.find_kernel(function);
+  if (!record) {
+    runtime.report_misuse(call, "no such kernel was registered");
+    return {.error = cudaErrorInvalidDeviceFunction};
+  }
+  const auto resolved = runtime.images.resolve(*record);
+  if (resolved.ok()) return {.record = record, .kernel = resolved.kernel, .info = resolved.info};
+  if (resolved.error == cudaErrorNotSupported) {
+    runtime.report_unsupported(record->name, resolved.sentence);
+  } else {
+    runtime.report_misuse(call, record->name + ": " + resolved.sentence);
+  }
+  return {.error = resolved.error};
+}
+
 cudaError_t launch(Runtime& runtime, const LaunchCall& call) {
   const auto refuse = [&](cudaError_t error, const std::string& sentence) {
     runtime.report_misuse(call.name, sentence);
@@ -179,15 +195,13 @@ cudaError_t launch(Runtime& runtime, const LaunchCall& call) {
   };
   Stream* stream = stream_of(runtime, call.stream, call.name);
   if (!stream) return cudaErrorInvalidResourceHandle;
-  KernelRecord* record = runtime.images.find_kernel(call.function);
-  if (!record) return refuse(cudaErrorInvalidDeviceFunction, "no such kernel was registered");
-
-  const auto resolved = runtime.images.resolve(*record);
-  if (!resolved.ok()) return refuse(resolved.error, record->name + ": " + resolved.sentence);
+  const FoundKernel found = find_kernel(runtime, call.name, call.function);
+  if (found.error != cudaSuccess) return found.error;
+  const KernelRecord* record = found.record;
   if (const Refusal no = check_shape(call); no.error != cudaSuccess) {
     return refuse(no.error, record->name + ": " + no.sentence);
   }
-  const KernelInfo& info = *resolved.info;
+  const KernelInfo& info = *found.info;
   if (const Refusal no = check_resources(runtime, call, *record, info); no.error != cudaSuccess) {
     return refuse(no.error, record->name + ": " + no.sentence);
   }
@@ -196,7 +210,7 @@ cudaError_t launch(Runtime& runtime, const LaunchCall& call) {
     return refuse(cudaErrorInvalidValue, record->name + ": " + parameters.error().message);
   }
   auto prepared = std::make_shared<const Prepared>(
-      Prepared{.spec = {.kernel = resolved.kernel,
+      Prepared{.spec = {.kernel = found.kernel,
                         .grid = as_dim3(call.grid),
                         .block = as_dim3(call.block),
                         .dynamic_shared_bytes = static_cast<uint32_t>(call.dynamic_shared_bytes),

@@ -21,6 +21,15 @@ struct LaunchCall {
 
 cudaError_t launch(Runtime& runtime, const LaunchCall& call);
 
+/// The kernel of a function, resolved, or an error that was reported for `call`.
+struct FoundKernel {
+  cudaError_t error = cudaSuccess;
+  KernelRecord* record = nullptr;
+  Kernel* kernel = nullptr;
+  const KernelInfo* info = nullptr;
+};
+FoundKernel find_kernel(Runtime& runtime, const char* call, const void* function);
+
 /// Blocks of `block_threads` threads that one multiprocessor holds at once.
 int resident_blocks(const Model& model, const KernelInfo& info, uint32_t block_threads,
                     uint64_t dynamic_shared_bytes);

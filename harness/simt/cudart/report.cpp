@@ -104,14 +104,7 @@ std::string report(const Device& device) {
 
 namespace {
 
-/// Runs after the program's own exit handlers and destructors: what is alive now has leaked.
-[[gnu::destructor]] void write_report_at_exit() {
-  if (!std::getenv("KV_SIMT_REPORT")) return;
-  Runtime& runtime = Runtime::instance();
-  if (runtime.report_path.empty()) return;
-  runtime.timeline.drop_host_work();
-  runtime.timeline.complete_all();
-  if (runtime.device.config().checks & KV_SIMT_CHECK_LEAK) runtime.report_leaks();
+void write_report(const Runtime& runtime) {
   const std::string text = report(runtime.device);
   if (runtime.report_path == "-") {
     std::fputs(text.c_str(), stderr);
@@ -122,6 +115,26 @@ namespace {
   if ((file && std::fclose(file) != 0) || !written) {
     notice("KV_SIMT_REPORT: cannot write " + runtime.report_path);
   }
+}
+
+/// What is alive now has leaked; host memory may be gone.
+void finish() {
+  Runtime& runtime = Runtime::instance();
+  const std::lock_guard lock(runtime.mutex);
+  if (!runtime.report_path.empty()) {
+    runtime.timeline.drop_host_work();
+    runtime.timeline.complete_all();
+    if (runtime.device.config().checks & KV_SIMT_CHECK_LEAK) runtime.report_leaks();
+    write_report(runtime);
+  }
+  runtime.is_finished = true;
+}
+
+/// The library is loaded before the program's own globals are made, so finish() runs after their
+/// destructors, and before the Device's.
+[[gnu::constructor]] void start() {
+  (void)Runtime::instance();
+  std::atexit(finish);
 }
 
 }  // namespace

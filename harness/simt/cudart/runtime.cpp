@@ -116,6 +116,12 @@ void Runtime::report_misuse(const std::string& call, const std::string& sentence
   device.add_finding(finding);
 }
 
+void Runtime::report_unsupported(const std::string& kernel, const std::string& sentence) {
+  kv_simt_finding finding = host_finding(KV_SIMT_KIND_UNSUPPORTED, sentence);
+  std::snprintf(finding.kernel, sizeof finding.kernel, "%s", kernel.c_str());
+  device.add_finding(finding);
+}
+
 uint64_t Runtime::report_leaks() {
   uint64_t leaks = 0;
   for (const auto& [base, range] : memory.ranges()) {

@@ -49,6 +49,8 @@ class Runtime {
   uint64_t memory_bytes() const;
   /// Adds an API finding: `call` was made in a way that the runtime refuses.
   void report_misuse(const std::string& call, const std::string& sentence, uint64_t address = 0);
+  /// Adds a finding for a kernel with an instruction that the device does not know.
+  void report_unsupported(const std::string& kernel, const std::string& sentence);
   /// Adds one finding for each device allocation that is alive; returns their number.
   uint64_t report_leaks();
 
@@ -72,6 +74,7 @@ class Runtime {
   cudaMemPool_t default_pool = nullptr;
   cudaError_t device_error = cudaSuccess;  // sticky: the context is lost
   std::string report_path;
+  bool is_finished = false;  // the process is ending: every call is refused
 
  private:
   Runtime();
@@ -87,6 +90,7 @@ template <class Body>
 cudaError_t guarded(Body&& body, bool refused_when_lost) {
   Runtime& runtime = Runtime::instance();
   const std::lock_guard lock(runtime.mutex);
+  if (runtime.is_finished) return cudaErrorCudartUnloading;
   if (refused_when_lost && runtime.device_error != cudaSuccess) return runtime.device_error;
   try {
     return body(runtime);

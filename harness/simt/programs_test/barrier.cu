@@ -19,11 +19,11 @@ template <bool kFaulty>
 __global__ void barrier_counts(const int* in, int* out) {
   const int rounds = kFaulty && threadIdx.x >= 32 ? 1 : 2;
   for (int i = 0; i < rounds; ++i) {
-    // Volatile assembly with one barrier for each warp's own count.
-    asm volatile("bar.sync 0;" ::: "memory");  // FAULT: incomplete_barrier
+    // Warp 1 goes on to another barrier while warp 0 still waits at this one.
+    asm volatile("bar.sync 0;" ::: "memory");  // FAULT: deadlock
   }
   if (kFaulty && threadIdx.x >= 32) {
-    asm volatile("bar.sync 1, 64;" ::: "memory");  // FAULT: incomplete_barrier
+    asm volatile("bar.sync 1, 64;" ::: "memory");  // FAULT: deadlock
   }
   out[threadIdx.x] = in[threadIdx.x];
 }
@@ -36,6 +36,7 @@ __global__ void shuffle_half(const int* in, int* out) {
     const unsigned mask = kFaulty ? 0xffffffffu : 0x0000ffffu;
     value += __shfl_xor_sync(mask, value, 1);  // FAULT: shuffle_with_absent_lanes
   }
+  __syncwarp();  // the other lanes have not left: they wait here
   out[lane] = value;
 }
 
@@ -56,6 +57,7 @@ __global__ void vote(const int* in, int* out) {
   if (!kFaulty || lane != 7) {
     ballot = __ballot_sync(0xffffffffu, in[lane] > 10);  // FAULT: vote_with_absent_lane
   }
+  __syncwarp();
   out[lane] = static_cast<int>(ballot);
 }
 
@@ -67,7 +69,7 @@ KV_PROGRAM(divergent_barrier, KV_SIMT_KIND_BARRIER) {
   return out.read() == counting<int>(64);
 }
 
-KV_PROGRAM(incomplete_barrier, KV_SIMT_KIND_BARRIER) {
+KV_PROGRAM(deadlock, KV_SIMT_KIND_HANG) {
   DeviceArray<int> in(counting<int>(64)), out(64);
   KV_LAUNCH(barrier_counts, 1, 64, 0, in.get(), out.get());
   return out.read() == counting<int>(64);
@@ -80,7 +82,7 @@ KV_PROGRAM(shuffle_with_absent_lanes, KV_SIMT_KIND_BARRIER) {
   return got[0] == 1 && got[15] == 29 && got[16] == 16;
 }
 
-KV_PROGRAM(shuffle_from_absent_lane, KV_SIMT_KIND_BARRIER) {
+KV_PROGRAM(shuffle_from_absent_lane, KV_SIMT_KIND_UNDEFINED) {
   DeviceArray<int> in(counting<int>(32)), fives(std::vector<int>{0});
   KV_LAUNCH(read_absent_lane, 1, 32, 0, in.get(), fives.get());
   return fives.read()[0] == 16;

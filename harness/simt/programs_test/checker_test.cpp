@@ -76,11 +76,13 @@ TEST_P(Checker, FaultIsReportedAtItsLine) {
         std::any_of(findings.begin(), findings.end(), [&](const kv_simt_finding& f) {
           return f.kind == program.kind && names_line(f, program.file, fault);
         });
-    EXPECT_TRUE(reported) << "schedule seed " << seed << ": expected kind " << program.kind
-                          << ", got " << show(findings);
-    // Nothing else may be blamed, except what the program leaves behind when it is stopped.
+    const bool may_be_missed = program.needs_luck && seed != 0;
+    EXPECT_TRUE(reported || may_be_missed) << "schedule seed " << seed << ": expected kind "
+                                           << program.kind << ", got " << show(findings);
+    // Nothing else may be blamed: consequences show at the marked lines too (a race leads to a read
+    // of undefined bytes), and a program that is stopped leaves its memory behind.
     for (const kv_simt_finding& f : findings) {
-      EXPECT_TRUE(f.kind == program.kind || f.kind == KV_SIMT_KIND_LEAK)
+      EXPECT_TRUE(names_line(f, program.file, fault) || f.kind == KV_SIMT_KIND_LEAK)
           << "schedule seed " << seed << ": " << show({f});
     }
   }

@@ -59,7 +59,7 @@ __global__ void print_kernel(int n) {
   if (threadIdx.x == 0) printf("number %d of %s\n", n, "the device");
 }
 
-__global__ void unpack_kernel(Mixed mixed, float last, double* out) {
+__global__ void unpack_kernel(Mixed mixed, int last, long long* out) {
   out[0] = mixed.small;
   out[1] = mixed.wide;
   out[2] = mixed.half;
@@ -99,7 +99,7 @@ void launch_shape(dim3 grid, dim3 block, size_t shared_bytes) {
 }
 void launch_bounded(int threads) { bounded_kernel<<<1, threads>>>(); }
 void print_numbers(int n) { print_kernel<<<1, 32>>>(n); }
-void unpack(const Mixed& mixed, float last, double* out) {
+void unpack(const Mixed& mixed, int last, long long* out) {
   unpack_kernel<<<1, 1>>>(mixed, last, out);
 }
 void count_blocks(int* counter, int blocks, cudaStream_t stream) {

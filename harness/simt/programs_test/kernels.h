@@ -31,13 +31,13 @@ void launch_shape(dim3 grid, dim3 block, size_t shared_bytes = 0);
 /// Blocks of 64 threads at most, by its launch bounds.
 void launch_bounded(int threads);
 void print_numbers(int n);
-/// out[0..2] = the members of `mixed` and a float parameter after it, which is aligned to 8.
+/// out[0..3] = the members of `mixed`, which is aligned to 8, and the parameter after it.
 struct Mixed {
   char small;
-  double wide;
+  long long wide;
   short half;
 };
-void unpack(const Mixed& mixed, float last, double* out);
+void unpack(const Mixed& mixed, int last, long long* out);
 /// out[i] = counter++ over all blocks: how many blocks ran.
 void count_blocks(int* counter, int blocks, cudaStream_t stream = nullptr);
 /// Adds one to the managed variable; managed_value() is the host's view of it.

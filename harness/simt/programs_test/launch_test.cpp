@@ -71,9 +71,9 @@ TEST_F(Launch, UnknownSymbolIsRefused) {
 }
 
 TEST_F(Launch, ParametersKeepTheirAlignment) {
-  double* out = upload(std::vector<double>(4));
-  unpack({.small = 'x', .wide = 2.5, .half = -3}, 0.25f, out);
-  EXPECT_EQ(download(out, 4), std::vector<double>({'x', 2.5, -3.0, 0.25}));
+  long long* out = upload(std::vector<long long>(4));
+  unpack({.small = 'x', .wide = 1LL << 40, .half = -3}, 77, out);
+  EXPECT_EQ(download(out, 4), std::vector<long long>({'x', 1LL << 40, -3, 77}));
 }
 
 TEST_F(Launch, DynamicSharedMemory) {

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <ostream>
 #include <vector>
 
 #include "harness/simt/control/kv_simt_control.h"
@@ -32,7 +33,12 @@ struct Program {
   uint32_t kind = 0;           // KV_SIMT_KIND_* of the planted fault
   /// True if it computed what it should; what a faulty run computes is not looked at.
   bool (*run)(bool faulty) = nullptr;
+  /// The fault shows only in some legal orders of the streams: schedule seed 0 must meet one, which
+  /// is what its newest-first order is for; other seeds may not.
+  bool needs_luck = false;
 };
+
+inline void PrintTo(const Program& program, std::ostream* out) { *out << program.name; }
 
 std::vector<Program>& programs();
 
@@ -40,10 +46,12 @@ struct Registration {
   explicit Registration(const Program& program) { programs().push_back(program); }
 };
 
-#define KV_PROGRAM(name, kind)                                         \
+#define KV_PROGRAM(name, kind) KV_PROGRAM_(name, kind, false)
+#define KV_STREAM_PROGRAM(name, kind) KV_PROGRAM_(name, kind, true)
+#define KV_PROGRAM_(name, kind, needs_luck)                            \
   static bool name(bool faulty);                                       \
   static const ::kv::simt::programs::Registration registration_##name( \
-      {#name, __FILE__, kind, name});                                  \
+      {#name, __FILE__, kind, name, needs_luck});                      \
   static bool name([[maybe_unused]] bool faulty)
 
 /// Launches kernel<true> or kernel<false>, as `faulty` says.

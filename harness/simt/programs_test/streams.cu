@@ -46,7 +46,7 @@ struct StreamPair {
 
 }  // namespace
 
-KV_PROGRAM(missing_event_wait, KV_SIMT_KIND_UNDEFINED) {
+KV_STREAM_PROGRAM(missing_event_wait, KV_SIMT_KIND_UNDEFINED) {
   StreamPair streams;
   DeviceArray<int> data(32), positive(std::vector<int>{0});
   KV_LAUNCH_IN(streams.first, produce, 1, 32, data.get());
@@ -65,7 +65,7 @@ KV_PROGRAM(missing_stream_synchronize, KV_SIMT_KIND_UNDEFINED) {
   return positive.read()[0] == 32;
 }
 
-KV_PROGRAM(freed_in_another_stream, KV_SIMT_KIND_USE_AFTER_FREE) {
+KV_STREAM_PROGRAM(freed_in_another_stream, KV_SIMT_KIND_USE_AFTER_FREE) {
   StreamPair streams;
   int* data = nullptr;
   cudaMallocAsync(&data, 32 * sizeof(int), streams.first);

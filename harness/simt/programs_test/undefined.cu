@@ -8,7 +8,7 @@ namespace {
 template <bool kFaulty>
 __global__ void accumulate(const int* in, int* sum, int* flag) {
   const int total = sum[threadIdx.x] + in[threadIdx.x];
-  sum[threadIdx.x] = total;
+  sum[threadIdx.x] = total;             // FAULT: uncleared_accumulator
   if (total > 100) atomicAdd(flag, 1);  // FAULT: uncleared_accumulator
 }
 
