@@ -106,6 +106,7 @@ namespace {
 
 void write_report(const Runtime& runtime) {
   const std::string text = report(runtime.device);
+  std::fflush(stdout);  // what the program said comes first
   if (runtime.report_path == "-") {
     std::fputs(text.c_str(), stderr);
     return;

@@ -69,7 +69,7 @@ KV_PROGRAM(divergent_barrier, KV_SIMT_KIND_BARRIER) {
   return out.read() == counting<int>(64);
 }
 
-KV_PROGRAM(deadlock, KV_SIMT_KIND_HANG) {
+KV_PROGRAM(deadlock, KV_SIMT_KIND_BARRIER) {
   DeviceArray<int> in(counting<int>(64)), out(64);
   KV_LAUNCH(barrier_counts, 1, 64, 0, in.get(), out.get());
   return out.read() == counting<int>(64);
@@ -82,7 +82,7 @@ KV_PROGRAM(shuffle_with_absent_lanes, KV_SIMT_KIND_BARRIER) {
   return got[0] == 1 && got[15] == 29 && got[16] == 16;
 }
 
-KV_PROGRAM(shuffle_from_absent_lane, KV_SIMT_KIND_UNDEFINED) {
+KV_PROGRAM(shuffle_from_absent_lane, KV_SIMT_KIND_BARRIER) {
   DeviceArray<int> in(counting<int>(32)), fives(std::vector<int>{0});
   KV_LAUNCH(read_absent_lane, 1, 32, 0, in.get(), fives.get());
   return fives.read()[0] == 16;

@@ -72,8 +72,8 @@ TEST_F(Launch, UnknownSymbolIsRefused) {
 
 TEST_F(Launch, ParametersKeepTheirAlignment) {
   long long* out = upload(std::vector<long long>(4));
-  unpack({.small = 'x', .wide = 1LL << 40, .half = -3}, 77, out);
-  EXPECT_EQ(download(out, 4), std::vector<long long>({'x', 1LL << 40, -3, 77}));
+  unpack({.small = -5, .wide = 1LL << 40, .half = -3}, -77, out);
+  EXPECT_EQ(download(out, 4), std::vector<long long>({-5, 1LL << 40, -3, -77}));
 }
 
 TEST_F(Launch, DynamicSharedMemory) {
