@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,12 @@ constexpr uint64_t kInstructionBudget = 200000;  // the largest twin needs a hun
 
 const kv_simt_control_v1& control() { return *kv_simt_control(1); }
 
-void start(uint64_t seed) {
+void start(uint64_t seed, uint32_t checks = KV_SIMT_CHECK_ALL) {
   ASSERT_EQ(control().reset(), 0);
   kv_simt_config config = {};
   config.struct_bytes = sizeof config;
   ASSERT_EQ(control().get_config(&config), 0);
-  config.checks = KV_SIMT_CHECK_ALL;
+  config.checks = checks;
   config.schedule_seed = seed;
   config.instruction_budget = kInstructionBudget;
   ASSERT_EQ(control().configure(&config), 0) << control().last_error();
@@ -97,6 +98,48 @@ TEST_P(Checker, CorrectTwinIsSilent) {
     EXPECT_TRUE(computed) << "schedule seed " << seed;
     EXPECT_EQ(findings.size(), 0u) << "schedule seed " << seed << ": " << show(findings);
   }
+}
+
+TEST_P(Checker, SameRunSameFindings) {
+  const Program& program = GetParam();
+  std::vector<kv_simt_finding> runs[2];
+  for (auto& findings : runs) {
+    start(3);
+    bool computed = false;
+    findings = run(program, true, &computed);
+  }
+  ASSERT_EQ(runs[0].size(), runs[1].size()) << show(runs[0]) << show(runs[1]);
+  for (size_t i = 0; i < runs[0].size(); ++i) {
+    EXPECT_EQ(std::memcmp(&runs[0][i], &runs[1][i], sizeof runs[0][i]), 0)
+        << show({runs[0][i]}) << show({runs[1][i]});
+  }
+}
+
+/// The check that a kind of finding belongs to; 0 for kinds that are always found.
+uint32_t check_of(uint32_t kind) {
+  switch (kind) {
+    case KV_SIMT_KIND_UNDEFINED:
+      return KV_SIMT_CHECK_UNDEFINED;
+    case KV_SIMT_KIND_RACE:
+      return KV_SIMT_CHECK_RACE;
+    case KV_SIMT_KIND_BARRIER:
+      return KV_SIMT_CHECK_BARRIER;
+    case KV_SIMT_KIND_ASYNC:
+      return KV_SIMT_CHECK_ASYNC;
+    default:
+      return 0;
+  }
+}
+
+TEST_P(Checker, ACheckThatIsOffFindsNothing) {
+  const Program& program = GetParam();
+  const uint32_t check = check_of(program.kind);
+  start(0, KV_SIMT_CHECK_ALL & ~check);
+  bool computed = false;
+  const auto findings = run(program, true, &computed);
+  const bool reported = std::any_of(findings.begin(), findings.end(),
+                                    [&](const auto& f) { return f.kind == program.kind; });
+  EXPECT_EQ(reported, check == 0) << show(findings);
 }
 
 std::string name_of(const testing::TestParamInfo<Program>& info) { return info.param.name; }
