@@ -311,7 +311,9 @@ void HeadEstimator::Buffers::finish_row(const HeadBlock& block, const Profile& p
 
   // Weights of exactly one: the full bound may leave out everything but the division.
   const bool maybe_exact = may_be_unit(r) && from.alibi_slope == 0 && !from.sink;
-  const double error_max = c.scores * magnitude + c.tanh * (farthest + bias_max) +
+  const double quantum_error = c.dequantised_quantum * 1.01 * query_norm[r] * block.shape.dim_k *
+                               std::fabs(double{block.shape.scale});
+  const double error_max = c.scores * magnitude + quantum_error + c.tanh * (farthest + bias_max) +
                            c.bias * bias_max + (2 * c.argument + 2 * c.distance) * farthest +
                            c.exponential + (c.split_scores + c.split_lse) * farthest +
                            c.split_lse * lse_abs + c.split_constant;

@@ -69,12 +69,14 @@ Coefficients coefficients(const Profile& p, const RowExtent& e) {
   const uint64_t score_steps =
       p.scores.fused_multiply_add ? e.dim_k : (e.dim_k + p.scores.products - 1) / p.scores.products;
   // Scaled K and V may be dequantised to the 16-bit operand type of an mma (NUMERICS §2.7).
-  const double dequantised = !e.scaled_kv                  ? 0
-                             : p.values.fused_multiply_add ? 2 * kUnit32
-                                                           : dtype_unit_roundoff(e.query_dtype);
+  const bool to_operand = e.scaled_kv && !p.values.fused_multiply_add;
+  const double dequantised = to_operand    ? dtype_unit_roundoff(e.query_dtype)
+                             : e.scaled_kv ? 2 * kUnit32
+                                           : 0;
   const double rescaled = static_cast<double>(rescalings(p, e));
   const double rescaling = expm1_bound(kUnit32 * rescaled);
   c.dequantised = dequantised;
+  c.dequantised_quantum = to_operand ? 0.5 * dtype_min_subnormal(e.query_dtype) : 0;
   c.scores = accumulation_error(p.scores, score_steps) * (1 + dequantised) + dequantised;
   c.tanh = e.softcap ? p.tanh_error : 0;
   c.bias = 3 * kUnit32;

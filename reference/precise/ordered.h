@@ -67,7 +67,8 @@ ColumnBudget<T> ordered_budget(const RowFacts<T>& f, const std::vector<Tile>& ti
                                const ColumnSums<T>& sums) {
   const T gain = (T(1) + f.theta_max) / (T(1) - f.theta_mean);
   const T accumulation = gain * (running_error(f, tiles, j) / f.weight_sum +
-                                 T(f.c.dequantised) * sums.magnitude / f.weight_sum);
+                                 T(f.c.dequantised) * sums.magnitude / f.weight_sum +
+                                 T(f.c.dequantised_quantum) * (T(1) + f.rounding_mean));
   return column_budget(f, sums, accumulation);
 }
 

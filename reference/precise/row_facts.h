@@ -1,6 +1,6 @@
 // Purpose: what every bound of one row is made of: scores, weights, and how far a conforming
 // kernel's weights may be from them.
-// Contract: included by row.cpp, which instantiates it for every number type, and by coverage.cpp. Sums are not
+// Contract: included by row.cpp, for every number type, and by coverage.cpp. Sums are not
 // divided by the weight sum unless the name says `mean`.
 #pragma once
 
@@ -41,6 +41,7 @@ class RowFacts {
   std::vector<std::array<T, kParts>> part;  // of E
   T score_max = T(0), score_abs = T(0);     // largest x, and largest |x|
   T reference_abs = T(0);                   // what |running max| may be: |x_max| or |sink|
+  T query_sum = T(0);                       // |scale| * sum of |q_c|
   T magnitude_max = T(0);                   // largest S_i + |bias_i|
   T weight_sum = T(0), lse = T(0);
   T sink_weight = T(0), sink_theta = T(0);
@@ -86,6 +87,7 @@ template <class T>
 void RowFacts<T>::find_scores() {
   const size_t d = in.shape.dim_k;
   const T scale = T(double{in.shape.scale}), cap = T(double{in.shape.softcap});
+  for (double q : in.query) query_sum += absolute(T(q)) * absolute(scale);
   for (size_t i = 0; i < in.count(); ++i) {
     T dot(0), size(0);
     for (size_t k = 0; k < d; ++k) {
@@ -149,7 +151,7 @@ template <class T>
 std::array<T, kParts> RowFacts<T>::weight_error(const Score<T>& s) const {
   const T size = absolute(s.x);
   std::array<T, kParts> e;
-  e[kScores] = T(c.scores) * s.magnitude;
+  e[kScores] = T(c.scores) * s.magnitude + T(c.dequantised_quantum * 1.01) * query_sum;
   e[kTanh] = T(c.tanh) * absolute(T(s.x - s.bias));
   e[kBias] = T(c.bias) * absolute(s.bias);
   e[kArgument] = T(c.argument) * (size + reference_abs);

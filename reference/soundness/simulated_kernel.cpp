@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/elementary.h"
 #include "reference/soundness/fused_step.h"
 
 namespace kv::reference {
@@ -17,6 +18,10 @@ float ulps_away(float x, int ulps) {
   if (x == 0 || !std::isfinite(x)) return x;
   return std::bit_cast<float>(std::bit_cast<uint32_t>(x) + static_cast<uint32_t>(ulps));
 }
+
+// No libm: the campaign and the detection table are the same on every machine.
+double natural_log_of(float x) { return log_at_least_one(double{x}); }
+float natural_log(float x) { return static_cast<float>(natural_log_of(x)); }
 
 double rounded(DType type, double x) {
   return type == DType::kF32 ? x : decode(type, encode_saturating(type, x));
@@ -66,7 +71,7 @@ class Kernel {
 float Kernel::ex2(float z, size_t key) {
   if (z == 0) return 1;
   if (!(z > -126)) return 0;  // flushed
-  const float exact = static_cast<float>(std::exp2(double{z}));
+  const float exact = static_cast<float>(exp2_of(double{z}));
   switch (k_.exp2_error) {
     case Exp2Error::kNone:
       return exact;
@@ -97,7 +102,7 @@ float Kernel::score(size_t i) {
   if (cap == 0 && in_.bias[i] == 0) return s;
   float x = s * scale;
   if (cap > 0) {
-    double t = std::tanh(static_cast<double>(s * (scale / cap)));
+    double t = tanh_of(static_cast<double>(s * (scale / cap)));
     if (k_.tanh_error == 1) t *= 1 + 0x1.fap-12 * (2 * draw_.uniform() - 1);
     if (k_.tanh_error == 2) t *= 1 + (i % 2 ? 0x1.fep-12 : -0x1.fep-12);
     x = cap * static_cast<float>(t);
@@ -190,7 +195,7 @@ void Kernel::finish(Split& s, std::vector<float>& output, float& lse) {
   float inverse = 1 / sum;
   if (k_.division_error > 0) inverse = ulps_away(inverse, static_cast<int>(draw_.below(3)) - 1);
   for (float x : s.output) output.push_back(x * inverse);
-  lse = s.max * (sigma_ * kLn2) + static_cast<float>(std::log2(double{sum}) * 0.6931471805599453);
+  lse = s.max * (sigma_ * kLn2) + natural_log(sum);
 }
 
 // All weights first, as a combine kernel does.
@@ -210,7 +215,7 @@ void Kernel::merge_at_once(const std::vector<std::vector<float>>& outputs,
       output[j] = std::fma(weight, outputs[s][j], output[j]);
     }
   }
-  lse = max + static_cast<float>(std::log(double{sum}));
+  lse = max + natural_log(sum);
 }
 
 // Pairwise with a running (max, sum), in base 2.
@@ -228,7 +233,7 @@ void Kernel::merge_in_turn(const std::vector<std::vector<float>>& outputs,
     max = next;
   }
   for (float& x : output) x *= 1 / sum;
-  lse = (max + static_cast<float>(std::log2(double{sum}))) * kLn2;
+  lse = (max + static_cast<float>(natural_log_of(sum) * 0x1.71547652b82fep+0)) * kLn2;
 }
 
 KernelResult Kernel::result(const std::vector<float>& output, float lse) const {
@@ -253,8 +258,8 @@ KernelResult Kernel::run_unfused() {
   }
   float extra = 0;
   if (in_.sink) {
-    // Large sinks would overflow this simple kernel; the campaign keeps them moderate.
-    extra = static_cast<float>(std::exp(*in_.sink - double{s.max * sigma_} * 0.6931471805599453));
+    // A sink far above the scores would overflow this simple kernel; the campaign draws none.
+    extra = ex2(static_cast<float>(*in_.sink) * kLog2e - s.max * sigma_, 1);
     sum += extra;
   }
   std::vector<double> weight(in_.slots.back() + 1, 0), column(weight.size(), 0);
@@ -268,7 +273,7 @@ KernelResult Kernel::run_unfused() {
     s.output[j] = sum_of_products(k_.values, 0,
                                   {.a = weight.data(), .b = column.data(), .count = column.size()});
   }
-  return result(s.output, s.max * (sigma_ * kLn2) + static_cast<float>(std::log(double{sum})));
+  return result(s.output, s.max * (sigma_ * kLn2) + natural_log(sum));
 }
 
 KernelResult Kernel::run() {
