@@ -44,8 +44,8 @@ struct Coefficients {
   double probability_relative = 0;                             // u_p
   double probability_absolute = 0;  // half the smallest subnormal of P's type, in final scale
   bool probability_normalised = false;
-  double accumulation = 0;  // of P.V, rescaling and dequantisation included
-  double dequantised = 0;   // of an element of K or V, where they carry scales: relative,
+  double accumulation = 0;         // of P.V, rescaling and dequantisation included
+  double dequantised = 0;          // of an element of K or V, where they carry scales: relative,
   double dequantised_quantum = 0;  // and absolute, where it is subnormal
   double row_sum = 0, division = 0;
   double log2_error = 0;  // absolute, in base 2, for each power of two of L
