@@ -69,22 +69,28 @@ constexpr auto kPick = [](u32 p, u32 q) {
   if (kNan) return u32(0x7fff);
   return a == a ? x : b == b ? y : u32(0x7fff);
 };
-template <class F>
+/// .xorsign.abs: the magnitude picked, with the product's sign.
+template <class F, bool kMax, u32 kHow, bool kNan>
+constexpr auto kPickXorsign = [](u32 p, u32 q) {
+  const u32 u = kPick<F, kMax, kHow, kNan>(p & 0x7fff, q & 0x7fff);
+  return u > F::kInfinity ? 0x7fffu : u | ((p ^ q) & 0x8000);
+};
+template <class F, u32 kHow>
 constexpr auto kNeg = [](u32 a) {
-  const u32 x = a & 0xffff;
+  const u32 x = in<F, kHow>(a);
   return (x & 0x7fff) > F::kInfinity ? 0x7fffu : x ^ 0x8000;
 };
-template <class F>
+template <class F, u32 kHow>
 constexpr auto kAbs = [](u32 a) {
-  const u32 x = a & 0x7fff;
+  const u32 x = in<F, kHow>(a) & 0x7fff;
   return x > F::kInfinity ? 0x7fffu : x;
 };
-template <class F>
+template <class F, u32 kHow>
 constexpr auto kExp2 = [](u32 a) {
-  const float x = F::value(a);
-  return x == x ? F::of_double(Exp2::exact(x)) : 0x7fffu;
+  const float x = F::value(in<F, kHow>(a));
+  return x == x ? out<F, kHow>(F::of_double(Exp2::exact(x))) : 0x7fffu;
 };
-template <class F>
+template <class F, u32>
 constexpr auto kTanh = [](u32 a) {
   const float x = F::value(a);
   return x == x ? (x == 0 ? a & 0xffff : F::of_double(Tanh::exact(x))) : 0x7fffu;
@@ -114,21 +120,25 @@ constexpr auto kLtu = [](float a, float b) { return !(a >= b); };
 constexpr auto kLeu = [](float a, float b) { return !(a > b); };
 constexpr auto kGtu = [](float a, float b) { return !(a <= b); };
 constexpr auto kGeu = [](float a, float b) { return !(a < b); };
-template <class F, auto C>
-constexpr auto kTest = [](u32 a, u32 b) { return C(F::value(a), F::value(b)); };
+constexpr auto kNum = [](float a, float b) { return a == a && b == b; };
+constexpr auto kNanTest = [](float a, float b) { return !(a == a && b == b); };
+template <class F, u32 kHow, auto C>
+constexpr auto kTest = [](u32 a, u32 b) {
+  return C(F::value(in<F, kHow>(a)), F::value(in<F, kHow>(b)));
+};
 /// set to a pair: all ones or the format's one in each half.
-template <class F, auto C, u32 kTrue>
-constexpr auto kSetHalf = [](u32 a, u32 b) { return C(F::value(a), F::value(b)) ? kTrue : 0u; };
+template <class F, u32 kHow, auto C, u32 kTrue>
+constexpr auto kSetHalf = [](u32 a, u32 b) { return kTest<F, kHow, C>(a, b) ? kTrue : 0u; };
 
 /// setp on pairs sets one predicate from each half.
-template <class F, auto C>
+template <class F, u32 kHow, auto C>
 KV_STEP compare_pair(Warp& w, const Ins* i) {
   const u32* a = slot<u32>(w, i->r[2]);
   const u32* b = slot<u32>(w, i->r[3]);
   alignas(64) u32 low[32], high[32];
   for (int l = 0; l < 32; ++l) {
-    low[l] = C(F::value(a[l]), F::value(b[l])) ? ~0u : 0;
-    high[l] = C(F::value(a[l] >> 16), F::value(b[l] >> 16)) ? ~0u : 0;
+    low[l] = kTest<F, kHow, C>(a[l], b[l]) ? ~0u : 0;
+    high[l] = kTest<F, kHow, C>(a[l] >> 16, b[l] >> 16) ? ~0u : 0;
   }
   set_predicate(w, i->r[0], top_bits(low));
   set_predicate(w, i->r[1], top_bits(high));
@@ -141,29 +151,32 @@ KV_STEP compare_pair(Warp& w, const Ins* i) {
 #define KV_HOW3(name, F, type, how)                                                  \
   {name "." type, "2=222", Taint::kAll, ternary32<kFma<F, how>>},                    \
       {name "." type "x2", "2=222", Taint::kHalves, ternary32<kPair3<kFma<F, how>>>}
-#define KV_PICK(name, F, type, max, how, nan)                                              \
-  {name "." type, "2=22", Taint::kAll, binary32<kPick<F, max, how, nan>>},                 \
-      {name "." type "x2", "2=22", Taint::kHalves, binary32<kPair2<kPick<F, max, how, nan>>>}
-#define KV_UNARY(name, f, F, type)                                                   \
-  {name "." type, "2=2", Taint::kAll, unary32<f<F>>},                                \
-      {name "." type "x2", "2=2", Taint::kHalves, unary32<kPair1<f<F>>>}
-#define KV_COMPARE(name, c)                                                                    \
-  {"setp." name "{.ftz,}.f16", "p=22", Taint::kAll, compare<kTest<F16, c>, u32>},              \
-      {"setp." name ".bf16", "p=22", Taint::kAll, compare<kTest<Bf16, c>, u32>},               \
-      {"setp." name "{.ftz,}.f16x2", "pp=22", Taint::kAll, compare_pair<F16, c>},              \
-      {"setp." name ".bf16x2", "pp=22", Taint::kAll, compare_pair<Bf16, c>},                   \
-      {"set." name "{.ftz,}.f16.f16", "2=22", Taint::kAll,                                     \
-       binary32<kSetHalf<F16, c, F16::kOne>>},                                                 \
-      {"set." name "{.ftz,}.{u32,s32}.f16", "2=22", Taint::kAll,                               \
-       binary32<kSetHalf<F16, c, ~0u>>},                                                       \
-      {"set." name "{.ftz,}.f16x2.f16x2", "2=22", Taint::kHalves,                              \
-       binary32<kPair2<kSetHalf<F16, c, F16::kOne>>>},                                         \
-      {"set." name "{.ftz,}.{u32,s32}.f16x2", "2=22", Taint::kHalves,                          \
-       binary32<kPair2<kSetHalf<F16, c, 0xffffu>>>},                                           \
-      {"set." name ".bf16x2.bf16x2", "2=22", Taint::kHalves,                                   \
-       binary32<kPair2<kSetHalf<Bf16, c, Bf16::kOne>>>},                                       \
-      {"set." name ".{u32,s32}.bf16x2", "2=22", Taint::kHalves,                                \
-       binary32<kPair2<kSetHalf<Bf16, c, 0xffffu>>>}
+#define KV_PICK_ONE(name, f, F, type, max, how, nan)                                       \
+  {name "." type, "2=22", Taint::kAll, binary32<f<F, max, how, nan>>},                     \
+      {name "." type "x2", "2=22", Taint::kHalves, binary32<kPair2<f<F, max, how, nan>>>}
+#define KV_PICK(name, F, type, max, how)                                                   \
+  KV_PICK_ONE(name, kPick, F, type, max, how, false),                                      \
+      KV_PICK_ONE(name ".NaN", kPick, F, type, max, how, true),                            \
+      KV_PICK_ONE(name ".xorsign.abs", kPickXorsign, F, type, max, how, false),            \
+      KV_PICK_ONE(name ".NaN.xorsign.abs", kPickXorsign, F, type, max, how, true)
+#define KV_UNARY(name, f, F, type, how)                                              \
+  {name "." type, "2=2", Taint::kAll, unary32<f<F, how>>},                           \
+      {name "." type "x2", "2=2", Taint::kHalves, unary32<kPair1<f<F, how>>>}
+#define KV_COMPARE_AS(name, F, type, how, c)                                               \
+  {"setp." name "." type, "p=22", Taint::kAll, compare<kTest<F, how, c>, u32>},            \
+      {"setp." name "." type "x2", "pp=22", Taint::kAll, compare_pair<F, how, c>},         \
+      {"set." name "." type "." type, "2=22", Taint::kAll,                                 \
+       binary32<kSetHalf<F, how, c, F::kOne>>},                                            \
+      {"set." name ".{u32,s32}." type, "2=22", Taint::kAll,                                \
+       binary32<kSetHalf<F, how, c, ~0u>>},                                                \
+      {"set." name "." type "x2." type "x2", "2=22", Taint::kHalves,                       \
+       binary32<kPair2<kSetHalf<F, how, c, F::kOne>>>},                                    \
+      {"set." name ".{u32,s32}." type "x2", "2=22", Taint::kHalves,                        \
+       binary32<kPair2<kSetHalf<F, how, c, 0xffffu>>>}
+#define KV_COMPARE(name, c)                                   \
+  KV_COMPARE_AS(name, F16, "f16", kPlain, c),                 \
+      KV_COMPARE_AS(name ".ftz", F16, "f16", kFtz, c),        \
+      KV_COMPARE_AS(name, Bf16, "bf16", kPlain, c)
 
 constexpr FormRow kRows[] = {
     KV_HOW2("add{.rn,}", kAdd, F16, "f16", kPlain),
@@ -173,12 +186,15 @@ constexpr FormRow kRows[] = {
     KV_HOW2("sub{.rn,}", kSub, F16, "f16", kPlain),
     KV_HOW2("sub{.rn,}.ftz", kSub, F16, "f16", kFtz),
     KV_HOW2("sub{.rn,}.sat", kSub, F16, "f16", kSat),
+    KV_HOW2("sub{.rn,}.ftz.sat", kSub, F16, "f16", kFtz | kSat),
     KV_HOW2("mul{.rn,}", kMul, F16, "f16", kPlain),
     KV_HOW2("mul{.rn,}.ftz", kMul, F16, "f16", kFtz),
     KV_HOW2("mul{.rn,}.sat", kMul, F16, "f16", kSat),
+    KV_HOW2("mul{.rn,}.ftz.sat", kMul, F16, "f16", kFtz | kSat),
     KV_HOW3("fma.rn", F16, "f16", kPlain),
     KV_HOW3("fma.rn.ftz", F16, "f16", kFtz),
     KV_HOW3("fma.rn.sat", F16, "f16", kSat),
+    KV_HOW3("fma.rn.ftz.sat", F16, "f16", kFtz | kSat),
     KV_HOW3("fma.rn.relu", F16, "f16", kRelu),
     KV_HOW3("fma.rn.ftz.relu", F16, "f16", kFtz | kRelu),
     KV_HOW2("add{.rn,}", kAdd, Bf16, "bf16", kPlain),
@@ -186,24 +202,22 @@ constexpr FormRow kRows[] = {
     KV_HOW2("mul{.rn,}", kMul, Bf16, "bf16", kPlain),
     KV_HOW3("fma.rn", Bf16, "bf16", kPlain),
     KV_HOW3("fma.rn.relu", Bf16, "bf16", kRelu),
-    KV_PICK("min", F16, "f16", false, kPlain, false),
-    KV_PICK("max", F16, "f16", true, kPlain, false),
-    KV_PICK("min.ftz", F16, "f16", false, kFtz, false),
-    KV_PICK("max.ftz", F16, "f16", true, kFtz, false),
-    KV_PICK("min.NaN", F16, "f16", false, kPlain, true),
-    KV_PICK("max.NaN", F16, "f16", true, kPlain, true),
-    KV_PICK("min", Bf16, "bf16", false, kPlain, false),
-    KV_PICK("max", Bf16, "bf16", true, kPlain, false),
-    KV_PICK("min.NaN", Bf16, "bf16", false, kPlain, true),
-    KV_PICK("max.NaN", Bf16, "bf16", true, kPlain, true),
-    KV_UNARY("neg{.ftz,}", kNeg, F16, "f16"),
-    KV_UNARY("abs{.ftz,}", kAbs, F16, "f16"),
-    KV_UNARY("neg", kNeg, Bf16, "bf16"),
-    KV_UNARY("abs", kAbs, Bf16, "bf16"),
-    KV_UNARY("ex2.approx", kExp2, F16, "f16"),
-    KV_UNARY("tanh.approx", kTanh, F16, "f16"),
-    KV_UNARY("ex2.approx.ftz", kExp2, Bf16, "bf16"),
-    KV_UNARY("tanh.approx", kTanh, Bf16, "bf16"),
+    KV_PICK("min", F16, "f16", false, kPlain),
+    KV_PICK("max", F16, "f16", true, kPlain),
+    KV_PICK("min.ftz", F16, "f16", false, kFtz),
+    KV_PICK("max.ftz", F16, "f16", true, kFtz),
+    KV_PICK("min", Bf16, "bf16", false, kPlain),
+    KV_PICK("max", Bf16, "bf16", true, kPlain),
+    KV_UNARY("neg", kNeg, F16, "f16", kPlain),
+    KV_UNARY("abs", kAbs, F16, "f16", kPlain),
+    KV_UNARY("neg.ftz", kNeg, F16, "f16", kFtz),
+    KV_UNARY("abs.ftz", kAbs, F16, "f16", kFtz),
+    KV_UNARY("neg", kNeg, Bf16, "bf16", kPlain),
+    KV_UNARY("abs", kAbs, Bf16, "bf16", kPlain),
+    KV_UNARY("ex2.approx", kExp2, F16, "f16", kPlain),
+    KV_UNARY("tanh.approx", kTanh, F16, "f16", kPlain),
+    KV_UNARY("ex2.approx.ftz", kExp2, Bf16, "bf16", kFtz),
+    KV_UNARY("tanh.approx", kTanh, Bf16, "bf16", kPlain),
     KV_COMPARE("eq", kEq),
     KV_COMPARE("ne", kNe),
     KV_COMPARE("lt", kLt),
@@ -216,6 +230,8 @@ constexpr FormRow kRows[] = {
     KV_COMPARE("leu", kLeu),
     KV_COMPARE("gtu", kGtu),
     KV_COMPARE("geu", kGeu),
+    KV_COMPARE("num", kNum),
+    KV_COMPARE("nan", kNanTest),
 };
 
 }  // namespace
