@@ -3,11 +3,17 @@
 
 #include <cstring>
 #include <set>
+#include <vector>
 
 #include "harness/simt/programs_test/device_fixture.h"
 #include "harness/simt/programs_test/kernels.h"
 
 namespace kv::simt::programs {
+
+// per_thread.cu
+void per_thread_increment(int* x, int n);
+std::vector<int> per_thread_round_trip(const std::vector<int>& values);
+
 namespace {
 
 class Streams : public DeviceTest {
@@ -242,6 +248,19 @@ TEST_F(Streams, PerThreadDefaultStreamIsAStreamOfItsOwn) {
   EXPECT_EQ(launches(), 0u);
   EXPECT_EQ(cudaStreamSynchronize(cudaStreamPerThread), cudaSuccess);
   EXPECT_EQ(download(x, 4)[0], 2);
+}
+
+TEST_F(Streams, ProgramsCompiledForPerThreadStreamsUseTheirs) {
+  EXPECT_EQ(per_thread_round_trip({1, 2, 3}), std::vector<int>({2, 3, 4}));
+  int* x = upload(std::vector<int>(4, 1));
+  const uint64_t before = launches();
+  const cudaStream_t other = make_stream(cudaStreamDefault);
+  per_thread_increment(x, 4);
+  EXPECT_EQ(cudaStreamSynchronize(other), cudaSuccess);
+  EXPECT_EQ(launches(), before) << "unlike work of the legacy stream, nobody waits for it";
+  EXPECT_EQ(cudaStreamSynchronize(cudaStreamPerThread), cudaSuccess);
+  EXPECT_EQ(launches(), before + 1);
+  EXPECT_EQ(findings().size(), 0u);
 }
 
 TEST_F(Streams, PropertiesAndBadHandles) {
