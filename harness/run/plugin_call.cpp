@@ -32,8 +32,14 @@ bool PluginCall::accept(Phase phase, int status, const std::string& text) {
   }
 }
 
+bool PluginCall::settle() { return wait(nullptr); }
+
 bool PluginCall::synchronize(void* stream) {
   bench_.status.enter(Phase::kSynchronising);
+  return wait(stream);
+}
+
+bool PluginCall::wait(void* stream) {
   const int code = bench_.runtime.synchronize_stream(stream);
   const int left = bench_.runtime.last_error();
   if (code == 0 && left == 0) return true;

@@ -19,6 +19,7 @@ class PluginCall {
   /// `function` is called with the plugin's functions and a kv_error to fill.
   template <class Function>
   bool run(Phase phase, Function function) {
+    if (!settle()) return false;
     bench_.status.enter(phase);
     kv_error why = {};
     why.struct_bytes = sizeof why;
@@ -32,6 +33,11 @@ class PluginCall {
   void fail(const std::string& message);
 
  private:
+  /// Waits for what kverify itself has put on the default stream. Fills, and copies from pageable
+  /// memory, may still be under way when they return, and the plugin's stream is not ordered after
+  /// the default stream.
+  bool settle();
+  bool wait(void* stream);
   bool accept(Phase phase, int status, const std::string& text);
   bool record(OpStatus status, const std::string& message);
 
