@@ -13,8 +13,9 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 # Same bytes everywhere: no contraction, no value-changing optimisation, no host-specific code in
 # result paths. Files that want AVX2 ask for it one by one and agree bit for bit with the portable
 # path.
-add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Werror=return-type -ffp-contract=off -fno-fast-math
-                    -fno-math-errno -fno-trapping-math -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Werror=return-type
+                    -ffp-contract=off -fno-fast-math -fno-math-errno -fno-trapping-math
+                    -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
 include_directories(${CMAKE_SOURCE_DIR})
 
 option(KV_SANITIZE "Build host code with AddressSanitizer and UBSan" OFF)
