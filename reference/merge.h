@@ -1,0 +1,31 @@
+// Purpose: the merge of split states judged on its own: partial outputs and their LSE are exact
+// inputs, so that a wrong merge is told from wrong partials.
+// Contract: w_s = exp(LSE_s - max), O = sum of w_s O_s / sum of w_s, LSE = max + ln of that sum. A
+// split with LSE = -inf is empty and weighs nothing. Covers merges in one pass (all weights first)
+// and pairwise in turn, in either base, with ex2.approx. All partials empty: an empty row, LSE =
+// -inf and O = 0. Source: NUMERICS §2.6.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "reference/profile.h"
+
+namespace kv::reference {
+
+struct MergeInputs {
+  uint32_t splits = 0, dim_v = 0;
+  std::span<const float> outputs;  // [splits][dim_v]
+  std::span<const float> lse;      // [splits], natural logarithm
+};
+
+struct MergeEstimate {
+  bool empty = false;
+  std::vector<double> output, bound, own_error;  // [dim_v]
+  double lse = 0, lse_bound = 0, lse_own_error = 0;
+};
+
+MergeEstimate merge_splits(const MergeInputs& inputs, const Profile& profile);
+
+}  // namespace kv::reference
