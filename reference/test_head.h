@@ -51,7 +51,9 @@ struct TestHead {
       set(to[i], sum * 1.7320508 * size);
     }
   }
-  void set(double& element, double x) { element = decode(options.dtype, encode_saturating(options.dtype, x)); }
+  void set(double& element, double x) {
+    element = decode(options.dtype, encode_saturating(options.dtype, x));
+  }
 
   /// Valid while this object lives and until it is changed.
   const HeadBlock& block() {
