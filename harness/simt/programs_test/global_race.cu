@@ -33,11 +33,7 @@ __global__ void last_block_sum(const int* in, int* parts, unsigned* tickets, int
   if (!last || threadIdx.x != 0) return;
   __threadfence();
   int total = 0;
-  const volatile int* all = parts;
-  const int* plain = parts;
-  for (int b = 0; b < gridDim.x; ++b) {
-    total += kFaulty ? plain[b] : all[b];  // FAULT: sum_without_ticket
-  }
+  for (int b = 0; b < gridDim.x; ++b) total += parts[b];  // FAULT: sum_without_ticket
   *out = total;
 }
 
