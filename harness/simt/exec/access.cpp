@@ -486,7 +486,7 @@ bool atomic_lane(Access& a, uint64_t address) {
   const uint64_t second =
       meta_of(a.w, i).sources > 2 ? read_register(a, first + 2) : 0;
   const uint64_t after = atomic_result(AtomicKind(i->mode >> 4), AtomicType(i->mode & 15), before,
-                                       operand, second);
+                                       operand, second, t->space == Space::kGlobal);
   std::memcpy(data, &after, i->width);
   write_bytes(a, *t, data);
   const Origin origin{meta_of(a.w, i).source, t->address, uint8_t(t->space), nullptr};

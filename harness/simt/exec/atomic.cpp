@@ -21,9 +21,12 @@ uint64_t half_sum(bool bfloat, uint64_t a, uint64_t b) {
   return float_to_half(bits_of(half_value(x) + half_value(y)));
 }
 
-uint64_t sum(AtomicType type, uint64_t a, uint64_t b) {
+uint64_t sum(AtomicType type, uint64_t a, uint64_t b, bool global) {
   switch (type) {
     case AtomicType::kF32:
+      if (global) {
+        return flush(canonical(float_of(flush(uint32_t(a))) + float_of(flush(uint32_t(b)))));
+      }
       return canonical(float_of(uint32_t(a)) + float_of(uint32_t(b)));
     case AtomicType::kF64: return canonical(double_of(a) + double_of(b));
     case AtomicType::kF16: return half_sum(false, a, b);
@@ -38,9 +41,10 @@ uint64_t sum(AtomicType type, uint64_t a, uint64_t b) {
 
 }  // namespace
 
-uint64_t atomic_result(AtomicKind kind, AtomicType type, uint64_t before, uint64_t a, uint64_t b) {
+uint64_t atomic_result(AtomicKind kind, AtomicType type, uint64_t before, uint64_t a, uint64_t b,
+                       bool global) {
   switch (kind) {
-    case AtomicKind::kAdd: return sum(type, before, a);
+    case AtomicKind::kAdd: return sum(type, before, a, global);
     case AtomicKind::kMin:
     case AtomicKind::kMax:
       if (type == AtomicType::kS32) {

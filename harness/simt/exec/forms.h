@@ -31,7 +31,7 @@ struct FormRows {
 /// The tables of one instruction set.
 struct FormSet {
   const char* name;  // "avx2", "portable"
-  FormRows tables[9];
+  FormRows tables[10];
 };
 
 /// The set for this machine; the portable one if KVERIFY_CPU=portable.

@@ -79,8 +79,11 @@ Lowerer::Rule Lowerer::rule_of(std::string_view opcode) {
       {"elect", &Lowerer::elect_lane},
       {"vote", &Lowerer::synchronous},
       {"redux", &Lowerer::synchronous},
+      {"cvt", &Lowerer::convert},
+      {"createpolicy", &Lowerer::create_policy},
       {"addc", &Lowerer::carry},
       {"subc", &Lowerer::carry},
+      {"madc", &Lowerer::carry},
   };
   for (const Row& row : kRules) {
     if (row.opcode == opcode) return row.rule;
@@ -427,6 +430,7 @@ int32_t Lowerer::new_label() {
 }
 
 Result<void> Lowerer::plain(const ptx::Instruction& ins) {
+  if (has_modifier(ins, "cc")) return carry(ins);
   const std::string text = form_text(ins);
   const FormRow* row = find_form(text);
   if (!row || text[0] == '~') return unsupported_form(ins, "");

@@ -1,4 +1,5 @@
 // Moves, comparisons, shuffles and matrix operands: opcodes whose operands need arranging.
+#include "harness/simt/exec/convert_any.h"
 #include "harness/simt/exec/lowerer.h"
 
 namespace kv::simt {
@@ -146,6 +147,7 @@ Result<void> Lowerer::multiply_matrices(const ptx::Instruction& ins) {
   const FormRow* row = find_form(form_text(ins));
   if (!row || ins.operands.size() != 4) return unsupported_form(ins, "");
   std::vector<uint32_t> destinations, sources;
+  const char cls = row->roles[0];
   uint32_t sizes[4] = {};
   for (size_t k = 1; k < 5; ++k) {
     const size_t n = k % 4;  // sources first
@@ -154,12 +156,12 @@ Result<void> Lowerer::multiply_matrices(const ptx::Instruction& ins) {
     sizes[n] = vector ? uint32_t(o.elements.size()) : 1;
     for (uint32_t e = 0; e < sizes[n]; ++e) {
       const Operand& part = vector ? o.elements[e] : o;
-      KV_ASSIGN_OR_RETURN(const uint32_t r, n == 0 ? destination(part, '2') : source(part, '2'));
+      KV_ASSIGN_OR_RETURN(const uint32_t r, n == 0 ? destination(part, cls) : source(part, cls));
       (n == 0 ? destinations : sources).push_back(r);
     }
   }
   const size_t results = std::string_view(row->roles).size();
-  if (sizes[0] != results || sizes[3] != results || sizes[1] != 2 * sizes[2] ||
+  if (sizes[0] != results || sizes[3] != results || (sizes[1] != 2 * sizes[2] && sizes[1] != sizes[2]) ||
       destinations.size() + sources.size() > Ins::kOperands) {
     return unsupported_form(ins, "fragments of another size");
   }
@@ -235,6 +237,116 @@ Result<void> Lowerer::synchronous(const ptx::Instruction& ins) {
   return {};
 }
 
-Result<void> Lowerer::carry(const ptx::Instruction& ins) { return unsupported_form(ins, ""); }
+/// cvt: a row of the table if there is one, else convert_any. A destination register wider than its
+/// type gets the sign (or zeros) extended.
+Result<void> Lowerer::convert(const ptx::Instruction& ins) {
+  std::vector<ptx::Type> types;
+  uint16_t flags = 0;
+  bool known = true;
+  for (std::string_view m : ins.modifiers) {
+    struct Row {
+      std::string_view name;
+      uint16_t flag;
+    };
+    using namespace convert_flags;
+    static constexpr Row kRows[] = {
+        {"rn", 0}, {"rz", 1}, {"rm", 2}, {"rp", 3}, {"rna", 4}, {"rni", kIntegral},
+        {"rzi", kIntegral | 1}, {"rmi", kIntegral | 2}, {"rpi", kIntegral | 3}, {"ftz", kFtz},
+        {"sat", kSat}, {"relu", kRelu}, {"satfinite", kFinite}};
+    if (const auto type = ptx::type_from_name(m)) {
+      types.push_back(*type);
+      continue;
+    }
+    bool found = false;
+    for (const Row& row : kRows) {
+      if (row.name == m) flags |= row.flag, found = true;
+    }
+    known &= found;
+  }
+  const bool narrow_sign =
+      !types.empty() && (types[0] == ptx::Type::kS8 || types[0] == ptx::Type::kS16);
+  const Operand* to = ins.operands.empty() ? nullptr : &ins.operands[0];
+  const uint32_t own = to && to->kind == Operand::Kind::kRegister
+                           ? ptx::type_bytes(here().function->registers[size_t(to->index)].type)
+                           : 4;
+  const FormRow* row = find_form(form_text(ins));
+  // The rows leave 8 and 16 bits with zeros above; a wider register wants the sign. cvt.pack fills
+  // its register.
+  if (row && !(known && narrow_sign && own != 2)) return plain(ins, *row);
+  if (!known || types.size() != 2 || !convertible(types[0], types[1])) {
+    return unsupported_form(ins, "");
+  }
+  const bool pair = (types[0] == ptx::Type::kF16x2 || types[0] == ptx::Type::kBf16x2 ||
+                     types[0] == ptx::Type::kE4m3x2 || types[0] == ptx::Type::kE5m2x2) &&
+                    types[1] == ptx::Type::kF32;
+  if (ins.operands.size() != (pair ? 3u : 2u)) return unsupported_form(ins, "");
+  const char from_class = class_of_bytes(ptx::type_bytes(types[1]));
+  const char to_class = own == 8 ? '4' : '2';
+  std::vector<uint32_t> sources;
+  for (size_t k = 1; k < ins.operands.size(); ++k) {
+    KV_ASSIGN_OR_RETURN(const uint32_t r, source(ins.operands[k], from_class));
+    sources.push_back(r);
+  }
+  KV_ASSIGN_OR_RETURN(const uint32_t d, destination(*to, to_class));
+  Step& s = step("~nothing");
+  s.run = convert_any;
+  s.taint = Taint::kAll;
+  s.destinations = {d};
+  s.sources = std::move(sources);
+  s.proto.mode = uint8_t(types[0]);
+  s.proto.extra = uint16_t(types[1]);
+  s.proto.flags = flags;
+  s.proto.width = uint8_t(own);
+  s.proto.count = from_class == '4' ? 8 : 4;
+  return {};
+}
+
+/// createpolicy: hints for the L2 cache are taken and forgotten.
+Result<void> Lowerer::create_policy(const ptx::Instruction& ins) {
+  if (ins.operands.empty()) return unsupported_form(ins, "");
+  KV_ASSIGN_OR_RETURN(const uint32_t d, destination(ins.operands[0], '4'));
+  Step& s = step("mov.u64");
+  s.sources = {constant('4', 0)};
+  s.destinations = {d};
+  return {};
+}
+
+/// Extended precision: add.cc, addc{.cc}, sub.cc, subc{.cc}, mad{c}.{lo,hi}{.cc}. The condition
+/// code is a register of its own that holds 0 or 1.
+Result<void> Lowerer::carry(const ptx::Instruction& ins) {
+  const bool multiplies = ins.opcode == "mad" || ins.opcode == "madc";
+  const bool takes = ins.opcode.back() == 'c';
+  const auto type = last_type(ins);
+  if (!type || ins.operands.size() != (multiplies ? 4u : 3u)) return unsupported_form(ins, "");
+  const uint32_t bytes = ptx::type_bytes(*type);
+  const char cls = class_of_bytes(bytes);
+  if (bytes < 4) return unsupported_form(ins, "");
+  if (carry_flag_ < 0) carry_flag_ = int32_t(new_register('2'));
+  const auto flag = uint32_t(carry_flag_);
+  std::vector<uint32_t> sources;
+  for (size_t k = 1; k < ins.operands.size(); ++k) {
+    KV_ASSIGN_OR_RETURN(const uint32_t r, source(ins.operands[k], cls));
+    sources.push_back(r);
+  }
+  if (multiplies) {
+    const uint32_t product = new_register(cls);
+    const std::string form = std::string("mul.") + (has_modifier(ins, "hi") ? "hi." : "lo.") +
+                             std::string(ins.modifiers.back());
+    const FormRow* row = find_form(form);
+    if (!row) return unsupported_form(ins, "");
+    Step& s = step(*row);
+    s.sources = {sources[0], sources[1]};
+    s.destinations = {product};
+    sources = {product, sources[2]};
+  }
+  KV_ASSIGN_OR_RETURN(const uint32_t d, destination(ins.operands[0], cls));
+  const bool subtracts = ins.opcode == "sub" || ins.opcode == "subc";
+  const std::string form =
+      std::string(subtracts ? "~subc" : "~addc") + (cls == '4' ? ".64" : ".32");
+  Step& s = step(form.c_str());
+  s.sources = {sources[0], sources[1], takes ? flag : constant('2', 0)};
+  s.destinations = {d, has_modifier(ins, "cc") ? flag : new_register('2')};
+  return {};
+}
 
 }  // namespace kv::simt

@@ -47,7 +47,7 @@ bool harmless(std::string_view m) {
       "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "weak", "mmio", "cta", "gpu", "sys",
       "cluster", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last",
       "L1::no_allocate", "L2::evict_normal", "L2::evict_first", "L2::evict_last", "L2::64B",
-      "L2::128B", "L2::256B", "unified",
+      "L2::128B", "L2::256B", "L2::cache_hint", "unified",
   };
   return std::find(std::begin(kNames), std::end(kNames), m) != std::end(kNames);
 }
@@ -428,7 +428,12 @@ Result<void> Lowerer::is_space(const ptx::Instruction& ins) {
   if (ins.operands.size() != 2 || space == Space::kGeneric) return unsupported_form(ins, "");
   KV_ASSIGN_OR_RETURN(const uint32_t a, source(ins.operands[1], '4'));
   KV_ASSIGN_OR_RETURN(const uint32_t d, destination(ins.operands[0], 'p'));
-  if (space == Space::kGlobal || space == Space::kConst) {
+  if (space == Space::kConst) {  // constant variables are reached through global addresses
+    Step& s = step("~mov.pred.constant");
+    s.destinations = {d};
+    return {};
+  }
+  if (space == Space::kGlobal) {
     Step& s = step("setp.ge.u64");
     s.sources = {a, constant('4', layout::kHeapBase)};
     s.destinations = {d};

@@ -94,7 +94,9 @@ class Lowerer {
   Result<void> match_lanes(const ptx::Instruction& ins);
   Result<void> elect_lane(const ptx::Instruction& ins);
   Result<void> synchronous(const ptx::Instruction& ins);
+  Result<void> convert(const ptx::Instruction& ins);
   Result<void> carry(const ptx::Instruction& ins);
+  Result<void> create_policy(const ptx::Instruction& ins);
 
   static Rule rule_of(std::string_view opcode);
 

@@ -89,14 +89,15 @@ void shuffle(TaintRule& rule) {
 }
 
 /// mma: element (row, column) depends on row `row` of A, column `column` of B and itself in C. The
-/// fragment layouts of m16n8kX: lane = 4 * row-of-eight + pair; see isa/matrix.cpp.
+/// fragment layouts of m16n8kX and m8n8kX: lane = 4 * row-of-eight + pair; see isa/matrix.cpp.
 void matrix(TaintRule& rule) {
   const uint32_t a_regs = rule.ins->count, b_regs = rule.ins->width;
   const uint32_t c_regs = rule.meta->sources - a_regs - b_regs;
-  uint32_t rows = 0, columns = 0;  // undefined rows of A, columns of B
+  const bool tall = a_regs == 2 * b_regs;  // sixteen rows, not eight
+  uint32_t rows = 0, columns = 0;          // undefined rows of A, columns of B
   for (uint32_t k = 0; k < a_regs; ++k) {
     for (uint32_t l = 0; l < 32; ++l) {
-      if (rule.undefined[k][l]) rows |= 1u << (l / 4 + 8 * (k & 1));
+      if (rule.undefined[k][l]) rows |= 1u << (l / 4 + (tall ? 8 * (k & 1) : 0));
     }
   }
   for (uint32_t k = 0; k < b_regs; ++k) {
@@ -106,7 +107,7 @@ void matrix(TaintRule& rule) {
   }
   for (uint32_t k = 0; k < rule.meta->destinations; ++k) {
     for (uint32_t l = 0; l < 32; ++l) {
-      const bool packed = c_regs == 2;  // two f16 in a register
+      const bool packed = c_regs == 2 && tall;  // two f16 in a register
       const uint32_t row = l / 4 + 8 * (packed ? k & 1 : k >> 1);
       const uint32_t first = 2 * (l & 3) + (packed ? 0 : k & 1);
       const uint32_t wanted = packed ? 3u << first : 1u << first;

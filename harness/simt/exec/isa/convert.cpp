@@ -197,20 +197,12 @@ constexpr auto kToTf32Rn = [](u32 a) {
 #define KV_TO_INTEGERS(mode, whole)                                                          \
   {"cvt." mode ".s32.f32", "2=2", Taint::kAll, unary32<kToS32<whole, false>>},               \
       {"cvt." mode ".ftz.s32.f32", "2=2", Taint::kAll, unary32<kToS32<whole, true>>},        \
-      {"cvt." mode "{.ftz,}.u32.f32", "2=2", Taint::kAll,                                    \
+      {"cvt." mode ".u32.f32", "2=2", Taint::kAll,                                           \
        map1<kFromF32<u32, whole, false>, u32, u32>},                                         \
-      {"cvt." mode "{.ftz,}.s16.f32", "2=2", Taint::kAll,                                    \
-       map1<kFromF32<s16, whole, false>, u32, u32>},                                         \
-      {"cvt." mode "{.ftz,}.u16.f32", "2=2", Taint::kAll,                                    \
-       map1<kFromF32<u16, whole, false>, u32, u32>},                                         \
-      {"cvt." mode "{.ftz,}{.sat,}.s8.f32", "2=2", Taint::kAll,                              \
-       map1<kFromF32<s8, whole, false>, u32, u32>},                                          \
-      {"cvt." mode "{.ftz,}{.sat,}.u8.f32", "2=2", Taint::kAll,                              \
-       map1<kFromF32<u8, whole, false>, u32, u32>},                                          \
-      {"cvt." mode "{.ftz,}.s64.f32", "4=2", Taint::kAll,                                    \
+      {"cvt." mode ".ftz.u32.f32", "2=2", Taint::kAll,                                       \
+       map1<kFromF32<u32, whole, true>, u32, u32>},                                          \
+      {"cvt." mode ".s64.f32", "4=2", Taint::kAll,                                           \
        map1<kFromF32<s64, whole, false>, u64, u32>},                                         \
-      {"cvt." mode "{.ftz,}.u64.f32", "4=2", Taint::kAll,                                    \
-       map1<kFromF32<u64, whole, false>, u64, u32>},                                         \
       {"cvt." mode ".s32.f64", "2=4", Taint::kAll,                                           \
        map1<kFromF64<s32, whole>, u32, double>},                                             \
       {"cvt." mode ".u32.f64", "2=4", Taint::kAll,                                           \
@@ -223,7 +215,6 @@ constexpr auto kToTf32Rn = [](u32 a) {
       {"cvt." mode ".u32.f16", "2=2", Taint::kAll, map1<kFromF16<u32, whole>, u32, u32>},    \
       {"cvt." mode ".s16.f16", "2=2", Taint::kAll, map1<kFromF16<s16, whole>, u32, u32>},    \
       {"cvt." mode ".u16.f16", "2=2", Taint::kAll, map1<kFromF16<u16, whole>, u32, u32>},    \
-      {"cvt." mode ".s8.f16", "2=2", Taint::kAll, map1<kFromF16<s8, whole>, u32, u32>},      \
       {"cvt." mode ".s32.bf16", "2=2", Taint::kAll, map1<kFromBf16<s32, whole>, u32, u32>},  \
       {"cvt." mode ".u32.bf16", "2=2", Taint::kAll, map1<kFromBf16<u32, whole>, u32, u32>},  \
       {"cvt." mode ".f32.f32", "2=2", Taint::kAll, unary32<kIntegral<whole, false, false>>}, \
@@ -263,9 +254,10 @@ constexpr FormRow kRows[] = {
     {"cvt.{u32,s32}.{u32,s32}", "2=2", Taint::kCopy, unary32<[](u32 a) { return a; }>},
     {"cvt.{u64,s64}.{u64,s64}", "4=4", Taint::kCopy, unary64<[](u64 a) { return a; }>, 64},
     {"cvt.{u16,s16}.{u16,s16,u32,s32}", "2=2", Taint::kCopy, unary32<kCut<u16>>, 16},
-    {"cvt.{u8,s8}.{u8,s8,u16,s16,u32,s32}", "2=2", Taint::kCopy, unary32<kCut<u8>>, 8},
+    {"cvt.u8.{u8,s8,u16,s16,u32,s32}", "2=2", Taint::kCopy, unary32<kCut<u8>>, 8},
+    {"cvt.s8.{u8,s8,u16,s16,u32,s32}", "2=2", Taint::kSignCopy, unary32<kExtend<u16, s8>>, 8},
     {"cvt.{u16,s16}.{u64,s64}", "2=4", Taint::kCopy, map1<kCut<u16>, u32, u64>, 16},
-    {"cvt.{u8,s8}.{u64,s64}", "2=4", Taint::kCopy, map1<kCut<u8>, u32, u64>, 8},
+    {"cvt.u8.{u64,s64}", "2=4", Taint::kCopy, map1<kCut<u8>, u32, u64>, 8},
     {"cvt.{u32,s32}.{u64,s64}", "2=4", Taint::kCopy, map1<kCut<u32>, u32, u64>, 32},
     {"cvt.{u32,s32}.u16", "2=2", Taint::kCopy, unary32<kCut<u16>>, 16},
     {"cvt.{u16,s16,u32,s32}.u8", "2=2", Taint::kCopy, unary32<kCut<u8>>, 8},
@@ -278,9 +270,7 @@ constexpr FormRow kRows[] = {
     {"cvt.{u64,s64}.s32", "4=2", Taint::kSignCopy, map1<kExtend<u64, s32>, u64, u32>, 32},
     {"cvt.{u64,s64}.s16", "4=2", Taint::kSignCopy, map1<kExtend<u64, s16>, u64, u32>, 16},
     {"cvt.{u64,s64}.s8", "4=2", Taint::kSignCopy, map1<kExtend<u64, s8>, u64, u32>, 8},
-    {"cvt.sat.s8.s32", "2=2", Taint::kAll, map1<kClamp<s8, s32>, u32, u32>},
     {"cvt.sat.u8.s32", "2=2", Taint::kAll, map1<kClamp<u8, s32>, u32, u32>},
-    {"cvt.sat.s8.s16", "2=2", Taint::kAll, map1<kClamp<s8, s16>, u32, u32>},
     {"cvt.sat.u8.s16", "2=2", Taint::kAll, map1<kClamp<u8, s16>, u32, u32>},
     {"cvt.sat.u8.u32", "2=2", Taint::kAll, map1<kClamp<u8, u32>, u32, u32>},
     {"cvt.sat.s16.s32", "2=2", Taint::kAll, map1<kClamp<s16, s32>, u32, u32>},
@@ -342,7 +332,8 @@ constexpr FormRow kRows[] = {
      unary32<[](u32 a) { return half_to_float(a & 0xffff); }>},
     {"cvt.sat.f32.f16", "2=2", Taint::kAll,
      unary32<[](u32 a) { return saturate(half_to_float(a & 0xffff)); }>},
-    {"cvt{.ftz,}.f32.bf16", "2=2", Taint::kAll, unary32<[](u32 a) { return a << 16; }>},
+    {"cvt.f32.bf16", "2=2", Taint::kAll,
+     unary32<([](u32 a) { return (a & 0x7fff) > 0x7f80 ? kNanBits : a << 16; })>},
     {"cvt.f64.f16", "4=2", Taint::kAll,
      map1<[](u32 a) { return canonical(double(half_value(a & 0xffff))); }, u64, u32>},
     {"cvt.f64.f32", "4=2", Taint::kAll,

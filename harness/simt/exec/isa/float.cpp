@@ -30,13 +30,19 @@ constexpr auto kFma = [](float a, float b, float c) {
   return out<kFtz, kSat>(fma_exact(in<kFtz>(a), in<kFtz>(b), in<kFtz>(c)));
 };
 
+/// The sum rounded to odd. An exact zero of operands of opposite sign is -0 when rounding down.
+template <Round kMode>
+KV_INLINE double directed_sum(double x, double y) {
+  const double s = add_odd(x, y);
+  const bool opposite = (bits_of(x) ^ bits_of(y)) >> 63;
+  return kMode == Round::kDown && s == 0 && opposite ? -0.0 : s;
+}
+
 // Directed rounding: the exact result, or its rounding to odd, in double; then once to float.
 template <Round kMode, bool kFtz, bool kSat>
 constexpr auto kAddTo = [](float a, float b) {
-  const double x = in<kFtz>(a), y = in<kFtz>(b);
-  // An exact zero of operands of opposite sign is -0 only when rounding down.
-  const double s = x == -y && x != 0 ? (kMode == Round::kDown ? -0.0 : 0.0) : add_odd(x, y);
-  return out<kFtz, kSat>(round_to_float(s, kMode));
+  return out<kFtz, kSat>(
+      round_to_float(directed_sum<kMode>(double(in<kFtz>(a)), double(in<kFtz>(b))), kMode));
 };
 template <Round kMode, bool kFtz, bool kSat>
 constexpr auto kSubTo = [](float a, float b) { return kAddTo<kMode, kFtz, kSat>(a, -b); };
@@ -46,9 +52,8 @@ constexpr auto kMulTo = [](float a, float b) {
 };
 template <Round kMode, bool kFtz, bool kSat>
 constexpr auto kFmaTo = [](float a, float b, float c) {
-  const double p = double(in<kFtz>(a)) * double(in<kFtz>(b)), z = in<kFtz>(c);
-  const double s = p == -z && p != 0 ? (kMode == Round::kDown ? -0.0 : 0.0) : add_odd(p, z);
-  return out<kFtz, kSat>(round_to_float(s, kMode));
+  const double p = double(in<kFtz>(a)) * double(in<kFtz>(b));
+  return out<kFtz, kSat>(round_to_float(directed_sum<kMode>(p, double(in<kFtz>(c))), kMode));
 };
 // A quotient or root of floats is a number of at most 25 bits or 2^-49 away from all of them, so
 // its double can be rounded again.
@@ -86,8 +91,9 @@ constexpr auto kPickOne = [](float a, float b) { return pick<kPick, kFtz, kNan>(
 template <Pick kPick, bool kFtz, bool kNan>
 constexpr auto kPickXorsign = [](float a, float b) {
   const u32 sign = (bits_of(a) ^ bits_of(b)) & 0x80000000;
-  return pick<kPick, kFtz, kNan>(float_of(bits_of(a) & 0x7fffffff),
-                                 float_of(bits_of(b) & 0x7fffffff)) | sign;
+  const u32 u = pick<kPick, kFtz, kNan>(float_of(bits_of(a) & 0x7fffffff),
+                                        float_of(bits_of(b) & 0x7fffffff));
+  return float_of(u) == float_of(u) ? u | sign : kNanBits;
 };
 
 template <bool kFtz>
@@ -118,7 +124,6 @@ constexpr auto kNanTest = [](auto a, auto b) { return !(a == a && b == b); };
 template <auto F>
 constexpr auto kFlushed = [](float a, float b) { return F(flush(a), flush(b)); };
 
-template <bool kFtz>
 KV_STEP test_property(Warp& w, const Ins* i) {
   // mode: 0 finite, 1 infinite, 2 number, 3 notanumber, 4 normal, 5 subnormal
   const u32* a = slot<u32>(w, i->r[1]);
@@ -126,12 +131,45 @@ KV_STEP test_property(Warp& w, const Ins* i) {
   for (int l = 0; l < 32; ++l) {
     const u32 m = a[l] & 0x7fffffff;
     const bool answer[6] = {m < 0x7f800000, m == 0x7f800000, m <= 0x7f800000, m > 0x7f800000,
-                            m < 0x7f800000 && m >= 0x00800000, m != 0 && m < 0x00800000};
+                            m == 0 || (m < 0x7f800000 && m >= 0x00800000),
+                            m != 0 && m < 0x00800000};
     t[l] = answer[i->mode] ? ~0u : 0;
   }
   set_predicate(w, i->r[0], top_bits(t));
   KV_NEXT(w, i + 1);
 }
+
+KV_STEP test_property64(Warp& w, const Ins* i) {
+  const u64* a = slot<u64>(w, i->r[1]);
+  const u64 infinity = 0x7ff0000000000000, normal = 0x0010000000000000;
+  alignas(64) u32 t[32];
+  for (int l = 0; l < 32; ++l) {
+    const u64 m = a[l] & 0x7fffffffffffffff;
+    const bool answer[6] = {m < infinity, m == infinity, m <= infinity, m > infinity,
+                            m == 0 || (m < infinity && m >= normal), m != 0 && m < normal};
+    t[l] = answer[i->mode] ? ~0u : 0;
+  }
+  set_predicate(w, i->r[0], top_bits(t));
+  KV_NEXT(w, i + 1);
+}
+
+/// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: the upper word of the input counts, the lower is
+/// taken for zero, and so the result has a lower word of zeros (sections 9.7.3.14 and 9.7.3.18).
+KV_INLINE double upper_word(double x) {
+  return x == x ? double_of(bits_of(x) & 0xffffffff00000000) : x;
+}
+KV_INLINE double flush64(double x) {
+  const u64 u = bits_of(x);
+  return (u & 0x7ff0000000000000) == 0 ? double_of(u & 0x8000000000000000) : x;
+}
+constexpr auto kRcp64 = [](double a) {
+  const double y = flush64(upper_word(1.0 / flush64(upper_word(a))));
+  return a == a && y == y ? bits_of(y) : kNanBits64;
+};
+constexpr auto kRsqrt64 = [](double a) {
+  const double x = flush64(upper_word(a));
+  return canonical(upper_word(1.0 / __builtin_sqrt(x)));
+};
 
 /// An approximate function of one float.
 template <class F, bool kFtz>
@@ -207,7 +245,11 @@ constexpr auto kPick64 = [](double a, double b) {
       {name ".rm.ftz.f32", roles, Taint::kAll, f<directed<Round::kDown, true, false>>},     \
       {name ".rp.ftz.f32", roles, Taint::kAll, f<directed<Round::kUp, true, false>>},       \
       {name ".rz.sat.f32", roles, Taint::kAll, f<directed<Round::kZero, false, true>>},     \
-      {name ".rz.ftz.sat.f32", roles, Taint::kAll, f<directed<Round::kZero, true, true>>}
+      {name ".rz.ftz.sat.f32", roles, Taint::kAll, f<directed<Round::kZero, true, true>>},  \
+      {name ".rm.sat.f32", roles, Taint::kAll, f<directed<Round::kDown, false, true>>},     \
+      {name ".rm.ftz.sat.f32", roles, Taint::kAll, f<directed<Round::kDown, true, true>>},  \
+      {name ".rp.sat.f32", roles, Taint::kAll, f<directed<Round::kUp, false, true>>},       \
+      {name ".rp.ftz.sat.f32", roles, Taint::kAll, f<directed<Round::kUp, true, true>>}
 
 #define KV_COMPARE(name, f)                                                              \
   {"setp." name ".f32", "p=22", Taint::kAll, compare<f, float>},                         \
@@ -217,6 +259,10 @@ constexpr auto kPick64 = [](double a, double b) {
        compare_to_register<f, float, ~0u>},                                              \
       {"set." name ".ftz.{u32,s32}.f32", "2=22", Taint::kAll,                            \
        compare_to_register<kFlushed<f>, float, ~0u>},                                    \
+      {"set." name ".{u32,s32}.f64", "2=44", Taint::kAll,                                \
+       compare_to_register<f, double, ~0u>},                                             \
+      {"set." name ".f32.f64", "2=44", Taint::kAll,                                      \
+       compare_to_register<f, double, 0x3f800000>},                                      \
       {"set." name ".f32.f32", "2=22", Taint::kAll,                                      \
        compare_to_register<f, float, 0x3f800000>},                                       \
       {"set." name ".ftz.f32.f32", "2=22", Taint::kAll,                                  \
@@ -230,6 +276,9 @@ constexpr auto kPick64 = [](double a, double b) {
       {name ".xorsign.abs.f32", "2=22", Taint::kAll,                                       \
        f2<kPickXorsign<which, false, false>>},                                             \
       {name ".ftz.xorsign.abs.f32", "2=22", Taint::kAll, f2<kPickXorsign<which, true, false>>}, \
+      {name ".NaN.xorsign.abs.f32", "2=22", Taint::kAll, f2<kPickXorsign<which, false, true>>}, \
+      {name ".ftz.NaN.xorsign.abs.f32", "2=22", Taint::kAll,                               \
+       f2<kPickXorsign<which, true, true>>},                                               \
       {name ".f64", "4=44", Taint::kAll, d2<kPick64<which>>}
 
 #define KV_DIRECTED(mode, round)                                                            \
@@ -294,13 +343,23 @@ constexpr FormRow kRows[] = {
     KV_COMPARE("geu", kGeu),
     KV_COMPARE("num", kNum),
     KV_COMPARE("nan", kNanTest),
-    {"testp.finite.f32", "p=2", Taint::kAll, test_property<false>, 32, 0},
-    {"testp.infinite.f32", "p=2", Taint::kAll, test_property<false>, 32, 1},
-    {"testp.number.f32", "p=2", Taint::kAll, test_property<false>, 32, 2},
-    {"testp.notanumber.f32", "p=2", Taint::kAll, test_property<false>, 32, 3},
-    {"testp.normal.f32", "p=2", Taint::kAll, test_property<false>, 32, 4},
-    {"testp.subnormal.f32", "p=2", Taint::kAll, test_property<false>, 32, 5},
+    {"testp.finite.f32", "p=2", Taint::kAll, test_property, 32, 0},
+    {"testp.infinite.f32", "p=2", Taint::kAll, test_property, 32, 1},
+    {"testp.number.f32", "p=2", Taint::kAll, test_property, 32, 2},
+    {"testp.notanumber.f32", "p=2", Taint::kAll, test_property, 32, 3},
+    {"testp.normal.f32", "p=2", Taint::kAll, test_property, 32, 4},
+    {"testp.subnormal.f32", "p=2", Taint::kAll, test_property, 32, 5},
 
+    {"testp.finite.f64", "p=4", Taint::kAll, test_property64, 32, 0},
+    {"testp.infinite.f64", "p=4", Taint::kAll, test_property64, 32, 1},
+    {"testp.number.f64", "p=4", Taint::kAll, test_property64, 32, 2},
+    {"testp.notanumber.f64", "p=4", Taint::kAll, test_property64, 32, 3},
+    {"testp.normal.f64", "p=4", Taint::kAll, test_property64, 32, 4},
+    {"testp.subnormal.f64", "p=4", Taint::kAll, test_property64, 32, 5},
+    {"rcp.approx.ftz.f64", "4=4", Taint::kAll, d1<kRcp64>},
+    {"rsqrt.approx.ftz.f64", "4=4", Taint::kAll, d1<kRsqrt64>},
+    {"rsqrt.approx.f64", "4=4", Taint::kAll,
+     d1<[](double a) { return canonical(1.0 / __builtin_sqrt(a)); }>},
     {"add{.rn,}.f64", "4=44", Taint::kAll,
      d2<[](double a, double b) { return canonical(a + b); }>},
     {"sub{.rn,}.f64", "4=44", Taint::kAll,

@@ -121,6 +121,53 @@ KV_INLINE u32 absolute_difference(u32 a, u32 b, u32 c) {
   return c + (T(a) < T(b) ? b - a : a - b);
 }
 
+template <bool kSigned>
+KV_INLINE u32 low24(u32 a, u32 b) {
+  return kSigned ? u32(s32(a << 8) >> 8) * u32(s32(b << 8) >> 8) : (a & 0xffffff) * (b & 0xffffff);
+}
+/// Bits 16 to 47 of the 48-bit product.
+template <bool kSigned>
+KV_INLINE u32 high24(u32 a, u32 b) {
+  if (kSigned) return u32(u64(s64(s32(a << 8) >> 8) * (s32(b << 8) >> 8)) >> 16);
+  return u32(u64(a & 0xffffff) * (b & 0xffffff) >> 16);
+}
+
+/// Ones from position a on, b of them.
+template <bool kWrap>
+KV_INLINE u32 bit_mask(u32 a, u32 b) {
+  const u32 at = kWrap ? a & 31 : a, count = kWrap ? b & 31 : b;
+  const u32 ones = count >= 32 ? ~0u : (1u << count) - 1;
+  return at >= 32 ? 0 : ones << at;
+}
+/// The low b bits of a, extended.
+template <bool kSigned, bool kWrap>
+KV_INLINE u32 extend(u32 a, u32 b) {
+  const u32 count = kWrap ? b & 31 : b;
+  if (count >= 32) return a;
+  if (count == 0) return 0;
+  const u32 cut = a << (32 - count);
+  return kSigned ? u32(s32(cut) >> (32 - count)) : cut >> (32 - count);
+}
+
+/// d, carry = a + b + carry, or a - b - carry (the carry out is then a borrow).
+template <class T, bool kSubtract>
+KV_STEP with_carry(Warp& w, const Ins* i) {
+  const T* a = slot<T>(w, i->r[2]);
+  const T* b = slot<T>(w, i->r[3]);
+  const u32* in = slot<u32>(w, i->r[4]);
+  alignas(64) T t[32];
+  alignas(64) u32 c[32];
+  for (int l = 0; l < 32; ++l) {
+    const T first = kSubtract ? T(a[l] - b[l]) : T(a[l] + b[l]);
+    const u32 one = kSubtract ? a[l] < b[l] : first < a[l];
+    t[l] = kSubtract ? T(first - in[l]) : T(first + in[l]);
+    c[l] = one | u32(kSubtract ? first < in[l] : t[l] < first);
+  }
+  blend(slot<T>(w, i->r[0]), t, w.write);
+  blend(slot<u32>(w, i->r[1]), c, w.write);
+  KV_NEXT(w, i + 1);
+}
+
 constexpr auto kEq = [](auto a, auto b) { return a == b; };
 constexpr auto kNe = [](auto a, auto b) { return a != b; };
 constexpr auto kLt = [](auto a, auto b) { return a < b; };
@@ -199,6 +246,33 @@ constexpr FormRow kRows[] = {
     {"mad.wide.s16", "2=222", Taint::kAll,
      ternary32<[](u32 a, u32 b, u32 c) { return u32(s32(s16(a)) * s16(b)) + c; }>},
 
+    {"mad.hi.u16", "2=222", Taint::kAll, ternary32<[](u32 a, u32 b, u32 c) {
+       return u32(u16((u32(u16(a)) * u16(b)) / 65536 + c));
+     }>},
+    {"mad.hi.s16", "2=222", Taint::kAll, ternary32<[](u32 a, u32 b, u32 c) {
+       return u32(u16(u32(s32(s16(a)) * s16(b) >> 16) + c));
+     }>},
+    {"mad.hi.sat.s32", "2=222", Taint::kAll, ternary32<[](u32 a, u32 b, u32 c) {
+       return u32(clamp32((s64(s32(a)) * s32(b) >> 32) + s32(c)));
+     }>},
+    {"mul24.hi.u32", "2=22", Taint::kAll, binary32<high24<false>>},
+    {"mul24.hi.s32", "2=22", Taint::kAll, binary32<high24<true>>},
+    {"mad24.lo.u32", "2=222", Taint::kAll,
+     ternary32<[](u32 a, u32 b, u32 c) { return low24<false>(a, b) + c; }>},
+    {"mad24.lo.s32", "2=222", Taint::kAll,
+     ternary32<[](u32 a, u32 b, u32 c) { return low24<true>(a, b) + c; }>},
+    {"mad24.hi.u32", "2=222", Taint::kAll,
+     ternary32<[](u32 a, u32 b, u32 c) { return high24<false>(a, b) + c; }>},
+    {"mad24.hi.s32", "2=222", Taint::kAll,
+     ternary32<[](u32 a, u32 b, u32 c) { return high24<true>(a, b) + c; }>},
+    {"mad24.hi.sat.s32", "2=222", Taint::kAll, ternary32<[](u32 a, u32 b, u32 c) {
+       return u32(clamp32(s64(s32(high24<true>(a, b))) + s32(c)));
+     }>},
+    {"~addc.32", "22=222", Taint::kAll, with_carry<u32, false>},
+    {"~addc.64", "42=442", Taint::kAll, with_carry<u64, false>},
+    {"~subc.32", "22=222", Taint::kAll, with_carry<u32, true>},
+    {"~subc.64", "42=442", Taint::kAll, with_carry<u64, true>},
+
     {"div.u32", "2=22", Taint::kAll, binary32<[](u32 a, u32 b) { return divide(a, b); }>},
     {"div.s32", "2=22", Taint::kAll,
      binary32<[](u32 a, u32 b) { return u32(divide_signed(s32(a), s32(b))); }>},
@@ -249,6 +323,22 @@ constexpr FormRow kRows[] = {
 
     {"sad.u32", "2=222", Taint::kAll, ternary32<absolute_difference<u32>>},
     {"sad.s32", "2=222", Taint::kAll, ternary32<absolute_difference<s32>>},
+    {"sad.u16", "2=222", Taint::kAll, ternary32<[](u32 a, u32 b, u32 c) {
+       return u32(u16(absolute_difference<u16>(u16(a), u16(b), c)));
+     }>},
+    {"sad.s16", "2=222", Taint::kAll, ternary32<[](u32 a, u32 b, u32 c) {
+       return u32(u16(absolute_difference<s16>(a, b, c)));
+     }>},
+    {"sad.u64", "4=444", Taint::kAll,
+     ternary64<[](u64 a, u64 b, u64 c) { return c + (a < b ? b - a : a - b); }>},
+    {"sad.s64", "4=444", Taint::kAll,
+     ternary64<[](u64 a, u64 b, u64 c) { return c + (s64(a) < s64(b) ? b - a : a - b); }>},
+    {"bmsk.clamp.b32", "2=22", Taint::kAll, binary32<bit_mask<false>>},
+    {"bmsk.wrap.b32", "2=22", Taint::kAll, binary32<bit_mask<true>>},
+    {"szext.clamp.u32", "2=22", Taint::kAll, binary32<extend<false, false>>},
+    {"szext.wrap.u32", "2=22", Taint::kAll, binary32<extend<false, true>>},
+    {"szext.clamp.s32", "2=22", Taint::kAll, binary32<extend<true, false>>},
+    {"szext.wrap.s32", "2=22", Taint::kAll, binary32<extend<true, true>>},
     {"popc.b32", "2=2", Taint::kAll, unary32<[](u32 a) { return u32(__builtin_popcount(a)); }>},
     {"popc.b64", "2=4", Taint::kAll,
      map1<[](u64 a) { return u32(__builtin_popcountll(a)); }, u32, u64>},
@@ -262,6 +352,16 @@ constexpr FormRow kRows[] = {
      map1<[](u64 a) { return find_top64(s64(a) < 0 ? ~a : a); }, u32, u64>},
     {"bfind.shiftamt.u32", "2=2", Taint::kAll,
      unary32<[](u32 a) { return a ? 31 - find_top(a) : ~0u; }>},
+    {"bfind.shiftamt.s32", "2=2", Taint::kAll, unary32<[](u32 a) {
+       const u32 x = s32(a) < 0 ? ~a : a;
+       return x ? 31 - find_top(x) : ~0u;
+     }>},
+    {"bfind.shiftamt.u64", "2=4", Taint::kAll,
+     map1<[](u64 a) { return a ? 63 - find_top64(a) : ~0u; }, u32, u64>},
+    {"bfind.shiftamt.s64", "2=4", Taint::kAll, map1<[](u64 a) {
+       const u64 x = s64(a) < 0 ? ~a : a;
+       return x ? 63 - find_top64(x) : ~0u;
+     }, u32, u64>},
     {"brev.b32", "2=2", Taint::kAll, unary32<[](u32 a) { return reverse(a); }>},
     {"brev.b64", "4=4", Taint::kAll, unary64<[](u64 a) { return reverse64(a); }>},
     {"bfe.u32", "2=222", Taint::kAll, ternary32<extract_field<u32, u32, 32>>},
@@ -283,6 +383,10 @@ constexpr FormRow kRows[] = {
     {"dp4a.u32.u32", "2=222", Taint::kAll, ternary32<dot4<false, false>>},
     {"dp2a.lo.s32.s32", "2=222", Taint::kAll, ternary32<dot2<true, true, 0>>},
     {"dp2a.hi.s32.s32", "2=222", Taint::kAll, ternary32<dot2<true, true, 16>>},
+    {"dp2a.lo.u32.s32", "2=222", Taint::kAll, ternary32<dot2<false, true, 0>>},
+    {"dp2a.hi.u32.s32", "2=222", Taint::kAll, ternary32<dot2<false, true, 16>>},
+    {"dp2a.lo.s32.u32", "2=222", Taint::kAll, ternary32<dot2<true, false, 0>>},
+    {"dp2a.hi.s32.u32", "2=222", Taint::kAll, ternary32<dot2<true, false, 16>>},
     {"dp2a.lo.u32.u32", "2=222", Taint::kAll, ternary32<dot2<false, false, 0>>},
     {"dp2a.hi.u32.u32", "2=222", Taint::kAll, ternary32<dot2<false, false, 16>>},
 
@@ -304,13 +408,36 @@ constexpr FormRow kRows[] = {
       {"set." name ".f32.u32", "2=22", Taint::kAll,                                  \
        compare_to_register<f, u32, 0x3f800000>},                                     \
       {"set." name ".f32.s32", "2=22", Taint::kAll,                                  \
-       compare_to_register<f, s32, 0x3f800000>}
+       compare_to_register<f, s32, 0x3f800000>},                                     \
+      {"set." name ".f32.u64", "2=44", Taint::kAll,                                  \
+       compare_to_register<f, u64, 0x3f800000>},                                     \
+      {"set." name ".f32.s64", "2=44", Taint::kAll,                                  \
+       compare_to_register<f, s64, 0x3f800000>},                                     \
+      {"set." name ".{u32,s32}.u16", "2=22", Taint::kAll,                            \
+       compare_to_register<kNarrow<f, u16>, u32, ~0u>},                              \
+      {"set." name ".{u32,s32}.s16", "2=22", Taint::kAll,                            \
+       compare_to_register<kNarrow<f, s16>, u32, ~0u>},                              \
+      {"set." name ".f32.u16", "2=22", Taint::kAll,                                  \
+       compare_to_register<kNarrow<f, u16>, u32, 0x3f800000>},                       \
+      {"set." name ".f32.s16", "2=22", Taint::kAll,                                  \
+       compare_to_register<kNarrow<f, s16>, u32, 0x3f800000>}
+#define KV_EQUAL(name, f)                                                            \
+  {"set." name ".{u32,s32}.b32", "2=22", Taint::kAll, compare_to_register<f, u32, ~0u>},       \
+      {"set." name ".f32.b32", "2=22", Taint::kAll, compare_to_register<f, u32, 0x3f800000>},  \
+      {"set." name ".{u32,s32}.b16", "2=22", Taint::kAll,                                      \
+       compare_to_register<kNarrow<f, u16>, u32, ~0u>},                                        \
+      {"set." name ".f32.b16", "2=22", Taint::kAll,                                            \
+       compare_to_register<kNarrow<f, u16>, u32, 0x3f800000>},                                 \
+      {"set." name ".{u32,s32}.b64", "2=44", Taint::kAll, compare_to_register<f, u64, ~0u>},   \
+      {"set." name ".f32.b64", "2=44", Taint::kAll, compare_to_register<f, u64, 0x3f800000>}
     KV_COMPARE("eq", kEq),
     KV_COMPARE("ne", kNe),
     KV_COMPARE("{lt,lo}", kLt),
     KV_COMPARE("{le,ls}", kLe),
     KV_COMPARE("{gt,hi}", kGt),
     KV_COMPARE("{ge,hs}", kGe),
+    KV_EQUAL("eq", kEq),
+    KV_EQUAL("ne", kNe),
     {"setp.eq.b32", "p=22", Taint::kAll, compare<kEq, u32>},
     {"setp.ne.b32", "p=22", Taint::kAll, compare<kNe, u32>},
     {"setp.eq.b64", "p=44", Taint::kAll, compare<kEq, u64>},

@@ -10,6 +10,7 @@
 // a separate addition give the same bits.
 #include "harness/simt/exec/isa/place.h"
 #include "harness/simt/exec/math/approximate.h"
+#include "harness/simt/exec/math/fma64.h"
 #include "harness/simt/exec/math/tensor_core.h"
 
 namespace kv::simt::KV_ISA {
@@ -181,38 +182,65 @@ KV_ATTEMPT multiply_matrices(Warp& w, const Ins* i) {
   return true;
 }
 
-/// Integers: s8 and u8, 32-bit accumulators that wrap (or saturate).
-template <bool kSignedA, bool kSignedB, int kK, bool kSaturate>
+template <bool kSigned, int kBits>
+KV_INLINE s32 integer_element(u32 word, int index) {
+  const u32 v = word >> (kBits * index) & ((1u << kBits) - 1);
+  return kSigned ? s32(v << (32 - kBits)) >> (32 - kBits) : s32(v);
+}
+
+/// Integers of 8 or 4 bits; 32-bit accumulators that wrap or saturate. 8 or 16 rows.
+template <bool kSignedA, bool kSignedB, int kBits, int kRows, int kK, bool kSaturate>
 KV_ATTEMPT multiply_integers(Warp& w, const Ins* i) {
-  constexpr int kBlocks = kK / 16;
-  s32 a[16][kK], b[8][kK];
-  for (int k = 0; k < 2 * kBlocks; ++k) {
-    const u32* words = slot<u32>(w, i->r[4 + k]);
-    for (int x = 0; x < 128; ++x) {
-      const u32 v = words[x / 4] >> (8 * (x & 3)) & 255;
-      a[x / 16 + 8 * (k & 1)][16 * (k / 2) + x % 16] = kSignedA ? s32(s8(v)) : s32(v);
+  constexpr int kPer = 32 / kBits, kWide = 4 * kPer, kBlocks = kK / kWide, kHalves = kRows / 8;
+  constexpr int kOut = 2 * kHalves;
+  s32 a[kRows][kK], b[8][kK];
+  for (int k = 0; k < kHalves * kBlocks; ++k) {
+    const u32* words = slot<u32>(w, i->r[kOut + k]);
+    for (int x = 0; x < 8 * kWide; ++x) {
+      a[x / kWide + 8 * (k % kHalves)][kWide * (k / kHalves) + x % kWide] =
+          integer_element<kSignedA, kBits>(words[x / kPer], x % kPer);
     }
   }
   for (int k = 0; k < kBlocks; ++k) {
-    const u32* words = slot<u32>(w, i->r[4 + 2 * kBlocks + k]);
-    for (int x = 0; x < 128; ++x) {
-      const u32 v = words[x / 4] >> (8 * (x & 3)) & 255;
-      b[x / 16][16 * k + x % 16] = kSignedB ? s32(s8(v)) : s32(v);
+    const u32* words = slot<u32>(w, i->r[kOut + kHalves * kBlocks + k]);
+    for (int x = 0; x < 8 * kWide; ++x) {
+      b[x / kWide][kWide * k + x % kWide] =
+          integer_element<kSignedB, kBits>(words[x / kPer], x % kPer);
     }
   }
-  for (int k = 0; k < 4; ++k) {
-    const u32* c = slot<u32>(w, i->r[4 + 3 * kBlocks + k]);
+  for (int k = 0; k < kOut; ++k) {
+    const u32* c = slot<u32>(w, i->r[kOut + (kHalves + 1) * kBlocks + k]);
     alignas(64) u32 t[32];
     for (int l = 0; l < 32; ++l) {
       const s32* row = a[l / 4 + 8 * (k >> 1)];
       const s32* column = b[2 * (l & 3) + (k & 1)];
       s64 sum = s32(c[l]);
       for (int x = 0; x < kK; ++x) sum += row[x] * column[x];
-      if (kSaturate) sum = sum > 0x7fffffffll ? 0x7fffffffll : sum < -0x80000000ll ? -0x80000000ll : sum;
+      const s64 top = 0x7fffffffll;
+      if (kSaturate) sum = sum > top ? top : sum < -top - 1 ? -top - 1 : sum;
       t[l] = u32(sum);
     }
     blend(slot<u32>(w, i->r[k]), t, w.write);
   }
+  ++w.launch->counters->mma;
+  return true;
+}
+
+/// m8n8k4 of doubles: a chain of fused multiply-adds, k ascending.
+KV_ATTEMPT multiply_doubles(Warp& w, const Ins* i) {
+  const double* a = slot<double>(w, i->r[2]);
+  const double* b = slot<double>(w, i->r[3]);
+  alignas(64) u64 t[2][32];
+  for (int k = 0; k < 2; ++k) {
+    const double* c = slot<double>(w, i->r[4 + k]);
+    for (int l = 0; l < 32; ++l) {
+      const int row = l / 4, column = 2 * (l & 3) + k;
+      double sum = c[l];
+      for (int x = 0; x < 4; ++x) sum = fma_exact(a[4 * row + x], b[4 * column + x], sum);
+      t[k][l] = canonical(sum);
+    }
+  }
+  for (int k = 0; k < 2; ++k) blend(slot<u64>(w, i->r[k]), t[k], w.write);
   ++w.launch->counters->mma;
   return true;
 }
@@ -314,11 +342,23 @@ KV_ATTEMPT move_matrix(Warp& w, const Ins* i) {
 #define KV_MMA(shape, types, A, B, K, half)                                                   \
   {"mma.sync.aligned." shape ".row.col" types, half ? "22" : "2222", Taint::kMatrix,          \
    aligned<multiply_matrices<A, B, K, half>>}
-#define KV_INTEGER_MMA(shape, a, b, signed_a, signed_b, K)                                    \
-  {"mma.sync.aligned." shape ".row.col.s32." a "." b ".s32", "2222", Taint::kMatrix,          \
-   aligned<multiply_integers<signed_a, signed_b, K, false>>},                                 \
-      {"mma.sync.aligned." shape ".row.col.satfinite.s32." a "." b ".s32", "2222",            \
-       Taint::kMatrix, aligned<multiply_integers<signed_a, signed_b, K, true>>}
+#define KV_INTEGER_ONE(shape, rows, K, bits, sat, on, a, b, signed_a, signed_b)               \
+  {"mma.sync.aligned." shape ".row.col" sat ".s32." a "." b ".s32", rows == 8 ? "22" : "2222", \
+   Taint::kMatrix, aligned<multiply_integers<signed_a, signed_b, bits, rows, K, on>>}
+#define KV_INTEGER_MMA(shape, rows, K, bits, s, u)                                  \
+  KV_INTEGER_ONE(shape, rows, K, bits, "", false, s, s, true, true),                \
+      KV_INTEGER_ONE(shape, rows, K, bits, "", false, s, u, true, false),           \
+      KV_INTEGER_ONE(shape, rows, K, bits, "", false, u, s, false, true),           \
+      KV_INTEGER_ONE(shape, rows, K, bits, "", false, u, u, false, false),          \
+      KV_INTEGER_ONE(shape, rows, K, bits, ".satfinite", true, s, s, true, true),   \
+      KV_INTEGER_ONE(shape, rows, K, bits, ".satfinite", true, s, u, true, false),  \
+      KV_INTEGER_ONE(shape, rows, K, bits, ".satfinite", true, u, s, false, true),  \
+      KV_INTEGER_ONE(shape, rows, K, bits, ".satfinite", true, u, u, false, false)
+#define KV_EIGHT_BIT(shape, K, result, half)                                        \
+  KV_MMA(shape, "." result ".e4m3.e4m3." result, E4m3, E4m3, K, half),              \
+      KV_MMA(shape, "." result ".e5m2.e5m2." result, E5m2, E5m2, K, half),          \
+      KV_MMA(shape, "." result ".e4m3.e5m2." result, E4m3, E5m2, K, half),          \
+      KV_MMA(shape, "." result ".e5m2.e4m3." result, E5m2, E4m3, K, half)
 #define KV_LDMATRIX(n, count)                                                             \
   {"~ldmatrix." n, "", Taint::kMemory, matrix_load<load_matrices<count, false>>},         \
       {"~ldmatrix." n ".trans", "", Taint::kMemory, matrix_load<load_matrices<count, true>>}
@@ -332,16 +372,18 @@ constexpr FormRow kRows[] = {
     KV_MMA("m16n8k8", ".f32.bf16.bf16.f32", Bfloat, Bfloat, 8, false),
     KV_MMA("m16n8k8", ".f32.tf32.tf32.f32", Tf32, Tf32, 8, false),
     KV_MMA("m16n8k4", ".f32.tf32.tf32.f32", Tf32, Tf32, 4, false),
-    KV_MMA("m16n8k32", ".f32.e4m3.e4m3.f32", E4m3, E4m3, 32, false),
-    KV_MMA("m16n8k32", ".f32.e5m2.e5m2.f32", E5m2, E5m2, 32, false),
-    KV_MMA("m16n8k32", ".f32.e4m3.e5m2.f32", E4m3, E5m2, 32, false),
-    KV_MMA("m16n8k32", ".f32.e5m2.e4m3.f32", E5m2, E4m3, 32, false),
-    KV_INTEGER_MMA("m16n8k32", "s8", "s8", true, true, 32),
-    KV_INTEGER_MMA("m16n8k32", "u8", "u8", false, false, 32),
-    KV_INTEGER_MMA("m16n8k32", "s8", "u8", true, false, 32),
-    KV_INTEGER_MMA("m16n8k32", "u8", "s8", false, true, 32),
-    KV_INTEGER_MMA("m16n8k16", "s8", "s8", true, true, 16),
-    KV_INTEGER_MMA("m16n8k16", "u8", "u8", false, false, 16),
+    KV_EIGHT_BIT("m16n8k32", 32, "f32", false),
+    KV_EIGHT_BIT("m16n8k32", 32, "f16", true),
+    KV_EIGHT_BIT("m16n8k16", 16, "f32", false),
+    KV_EIGHT_BIT("m16n8k16", 16, "f16", true),
+    KV_INTEGER_MMA("m16n8k32", 16, 32, 8, "s8", "u8"),
+    KV_INTEGER_MMA("m16n8k16", 16, 16, 8, "s8", "u8"),
+    KV_INTEGER_MMA("m8n8k16", 8, 16, 8, "s8", "u8"),
+    KV_INTEGER_MMA("m16n8k64", 16, 64, 4, "s4", "u4"),
+    KV_INTEGER_MMA("m16n8k32", 16, 32, 4, "s4", "u4"),
+    KV_INTEGER_MMA("m8n8k32", 8, 32, 4, "s4", "u4"),
+    {"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "44", Taint::kMatrix,
+     aligned<multiply_doubles>},
     KV_LDMATRIX("x1", 1),
     KV_LDMATRIX("x2", 2),
     KV_LDMATRIX("x4", 4),

@@ -1,14 +1,10 @@
-// Purpose: the fused multiply-add of doubles without hardware for it.
-// Contract: correctly rounded to nearest even, subnormals included; the same bits as an FMA unit.
+// Purpose: the fused multiply-add of doubles in any rounding mode, without hardware for it.
+// Contract: correctly rounded, subnormals included; to nearest even the same bits as an FMA unit.
 #pragma once
 
 #include "harness/simt/exec/math/float.h"
 
 namespace kv::simt::KV_ISA {
-
-#ifdef __FMA__
-KV_INLINE double fma_exact(double a, double b, double c) { return __builtin_fma(a, b, c); }
-#else
 
 struct Unpacked {
   uint64_t significand;  // 0 for zero
@@ -23,31 +19,39 @@ KV_INLINE Unpacked unpack_double(double x) {
           bool(u >> 63)};
 }
 
-/// A 128-bit significand, its last bit standing for 2^exponent and sticky, to the nearest double.
-KV_INLINE double pack_double(unsigned __int128 m, int exponent, bool negative) {
+/// A 128-bit significand, its last bit standing for 2^exponent and sticky, rounded to a double.
+KV_INLINE double pack_double(unsigned __int128 m, int exponent, bool negative, Round mode) {
   const int top = m >> 64 ? 127 - __builtin_clzll(uint64_t(m >> 64))
                           : 63 - __builtin_clzll(uint64_t(m));
   int drop = top - 52;
   if (exponent + drop < -1074) drop = -1074 - exponent;
   uint64_t kept;
   if (drop > 127) {
-    kept = 0;
+    kept = (mode == Round::kUp && !negative) || (mode == Round::kDown && negative) ? 1 : 0;
   } else if (drop > 0) {
     const unsigned __int128 rest = m & (((unsigned __int128)1 << drop) - 1);
     const unsigned __int128 half = (unsigned __int128)1 << (drop - 1);
     kept = uint64_t(m >> drop);
-    if (rest > half || (rest == half && (kept & 1))) ++kept;
+    bool up = false;
+    if (mode == Round::kNearest) up = rest > half || (rest == half && (kept & 1));
+    if (mode == Round::kUp) up = rest != 0 && !negative;
+    if (mode == Round::kDown) up = rest != 0 && negative;
+    if (up) ++kept;
   } else {
     kept = uint64_t(m << -drop);
   }
   const int last = exponent + drop;
   // kept holds the implicit bit, which adds one to the exponent field; a subnormal has neither.
   uint64_t u = kept + (uint64_t(last + 1074) << 52);
-  if (int64_t(u) < 0 || u >= 0x7ff0000000000000) u = 0x7ff0000000000000;
+  if (int64_t(u) < 0 || u >= 0x7ff0000000000000) {
+    const bool clip = mode == Round::kZero || (mode == Round::kDown && !negative) ||
+                      (mode == Round::kUp && negative);
+    u = clip ? 0x7fefffffffffffff : 0x7ff0000000000000;
+  }
   return double_of(u | uint64_t(negative) << 63);
 }
 
-KV_INLINE double fma_exact(double a, double b, double c) {
+KV_INLINE double fma_in_mode(double a, double b, double c, Round mode) {
   const uint64_t special = 0x7ff0000000000000;
   if ((bits_of(a) & special) == special || (bits_of(b) & special) == special ||
       (bits_of(c) & special) == special) {
@@ -57,10 +61,14 @@ KV_INLINE double fma_exact(double a, double b, double c) {
   }
   const Unpacked x = unpack_double(a), y = unpack_double(b), z = unpack_double(c);
   const bool negative = x.negative != y.negative;
-  if (x.significand == 0 || y.significand == 0) return (negative ? -0.0 : 0.0) + c;
+  const double zero = mode == Round::kDown ? -0.0 : 0.0;  // an exact cancellation
+  if (x.significand == 0 || y.significand == 0) {
+    if (z.significand != 0) return c;
+    return negative == z.negative ? (negative ? -0.0 : 0.0) : zero;
+  }
   unsigned __int128 p = (unsigned __int128)(x.significand) * y.significand;
   int pe = x.exponent + y.exponent;
-  if (z.significand == 0) return pack_double(p, pe, negative);
+  if (z.significand == 0) return pack_double(p, pe, negative, mode);
   unsigned __int128 q = z.significand;
   int qe = z.exponent;
   // Both to 126 bits, then the one with the smaller last bit is shifted, its lost bits kept sticky.
@@ -82,10 +90,17 @@ KV_INLINE double fma_exact(double a, double b, double c) {
   const int e = pe > qe ? pe : qe;
   shift(p, e - pe);
   shift(q, e - qe);
-  if (negative == z.negative) return pack_double(p + q, e, negative);
-  if (p == q) return 0.0;
-  return p > q ? pack_double(p - q, e, negative) : pack_double(q - p, e, z.negative);
+  if (negative == z.negative) return pack_double(p + q, e, negative, mode);
+  if (p == q) return zero;
+  return p > q ? pack_double(p - q, e, negative, mode) : pack_double(q - p, e, z.negative, mode);
 }
+
+KV_INLINE double fma_exact(double a, double b, double c) {
+#ifdef __FMA__
+  return __builtin_fma(a, b, c);
+#else
+  return fma_in_mode(a, b, c, Round::kNearest);
 #endif
+}
 
 }  // namespace kv::simt::KV_ISA

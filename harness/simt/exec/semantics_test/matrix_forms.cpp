@@ -79,7 +79,8 @@ uint64_t c_bits(const Layout& layout, const uint64_t* s, int lane, int i) {
 }
 
 /// The sum of exact products, rounded once. Half an ulp of a double beside a tie is left open: the
-/// executor sums in double.
+/// executor sums in double. Of f64, whose sums have no wider format, the ISA leaves the order open:
+/// any double is right within the five roundings of four products and C.
 Outcome define_element(const Layout& layout, const Element& a, const Element& b,
                        const Format& c_format, const Format& d_format, const uint64_t* s, int lane,
                        int i) {
@@ -98,9 +99,19 @@ Outcome define_element(const Layout& layout, const Element& a, const Element& b,
     outcome.also = outcome.want ^ d_format.sign_bit();
   if (sum.is_infinite()) return outcome;
   Real error(1024), low(1024), high(1024);
-  mpfr_set_d(error.get(), magnitude * 0x1p-45, MPFR_RNDU);
+  const bool dual = d_format.fraction_bits == 52;
+  mpfr_set_d(error.get(), magnitude, MPFR_RNDU);
+  mpfr_mul_2si(error.get(), error.get(), dual ? -50 : -45, MPFR_RNDU);
   low = add(sum, negate(error), Round::kNearest);
   high = add(sum, error, Round::kNearest);
+  if (dual) {
+    outcome.accept = [low, high](uint64_t got) {
+      const Real value = read(kF64, got);
+      return !value.is_nan() && mpfr_lessequal_p(low.get(), value.get()) &&
+             mpfr_lessequal_p(value.get(), high.get());
+    };
+    return outcome;
+  }
   const uint64_t low_bits = round(d_format, low, Round::kNearest),
                  high_bits = round(d_format, high, Round::kNearest);
   outcome.accept = [=](uint64_t got) { return got == low_bits || got == high_bits; };
