@@ -42,7 +42,7 @@ void used_range(const Access& a, uint32_t* first, uint32_t* count) {
 }
 
 void check_rights(const Access& a, const Target& t) {
-  if (!(t.extent->flags & (Extent::kRestricted | Extent::kConstant))) return;
+  if (!(t.extent->flags & (Extent::kNoRead | Extent::kNoWrite | Extent::kConstant))) return;
   if (!(a.w.launch->checks & KV_SIMT_CHECK_MEMORY)) return;
   const uint32_t rights = a.w.launch->cold->space->access(*t.extent, t.address, a.bytes);
   const uint32_t wanted = (a.read ? KV_SIMT_ACCESS_READ : 0) | (a.write ? 2u : 0);

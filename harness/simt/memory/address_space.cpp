@@ -177,21 +177,36 @@ bool AddressSpace::touch(Extent& extent, uint64_t address, uint64_t bytes) {
 }
 
 void AddressSpace::set_access(Extent& extent, uint64_t address, uint64_t bytes, uint32_t access) {
-  record(extent).rights.push_back({address, address + bytes, access});
-  extent.flags |= Extent::kRestricted;
+  std::vector<Rights>& rights = record(extent).rights;
+  std::vector<Rights> next;
+  const auto add = [&](uint64_t begin, uint64_t end, uint32_t of) {
+    if (begin >= end || of == KV_SIMT_ACCESS_READ_WRITE) return;
+    if (!next.empty() && next.back().end == begin && next.back().access == of) {
+      next.back().end = end;
+    } else {
+      next.push_back({begin, end, of});
+    }
+  };
+  const uint64_t end = address + bytes;
+  for (const Rights& r : rights) add(r.begin, std::min(r.end, address), r.access);
+  add(address, end, access);
+  for (const Rights& r : rights) add(std::max(r.begin, end), r.end, r.access);
+  rights = std::move(next);
+
+  extent.flags &= ~uint32_t{Extent::kNoRead | Extent::kNoWrite};
+  for (const Rights& r : rights) {
+    if (!(r.access & KV_SIMT_ACCESS_READ)) extent.flags |= Extent::kNoRead;
+    if (r.access != KV_SIMT_ACCESS_READ_WRITE) extent.flags |= Extent::kNoWrite;
+  }
 }
 
 uint32_t AddressSpace::access(const Extent& extent, uint64_t address, uint64_t bytes) const {
   uint32_t least = KV_SIMT_ACCESS_READ_WRITE;
   if (extent.flags & Extent::kConstant) least = KV_SIMT_ACCESS_READ;
   const auto& rights = record(extent).rights;
-  for (uint64_t a = address; a < address + bytes; ++a) {
-    for (auto r = rights.rbegin(); r != rights.rend(); ++r) {
-      if (a < r->begin || a >= r->end) continue;
-      least &= r->access;
-      break;
-    }
-  }
+  auto r = std::upper_bound(rights.begin(), rights.end(), address,
+                            [](uint64_t a, const Rights& of) { return a < of.end; });
+  for (; r != rights.end() && r->begin < address + bytes; ++r) least &= r->access;
   return least;
 }
 

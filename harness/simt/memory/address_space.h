@@ -69,7 +69,7 @@ class AddressSpace {
     uint64_t number = 0;
     std::string name;
     std::vector<uint64_t> touched;  // bit for each granule of a sparse extent
-    std::vector<Rights> rights;     // later ones win
+    std::vector<Rights> rights;     // ascending, disjoint; bytes in none have all rights
   };
 
   AddressSpace();

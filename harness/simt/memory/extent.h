@@ -10,7 +10,8 @@ struct Extent {
   enum Flag : uint32_t {
     kLive = 1,
     kSparse = 2,        // granules must be touched before use
-    kRestricted = 4,    // some bytes have rights of their own
+    kNoRead = 4,        // some bytes may not be read
+    kNoWrite = 32,      // some bytes may not be written
     kDefined = 8,       // every byte is known to be defined: the bits need not be read
     kConstant = 16,     // a .const variable: kernels may not write
   };

@@ -35,7 +35,7 @@ KV_ATTEMPT issue(Warp& w, const Ins* i) {
   const u64* source = slot<u64>(w, i->r[1]);
   const u64 offset = copy_source_offset(*i);
   if (reading) {
-    if (!global_place<kBytes, Extent::kLive, Extent::kRestricted>(w, i->hint, source, offset,
+    if (!global_place<kBytes, Extent::kLive, Extent::kNoRead>(w, i->hint, source, offset,
                                                                  reading, from)) {
       return false;
     }
