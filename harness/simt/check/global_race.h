@@ -1,8 +1,13 @@
 // Purpose: races between the blocks of one launch, on global memory.
-// Contract: nothing orders the blocks of a grid but atomics with fences. Every granule (1, 2 or 4
-// bytes, the narrowest access of the kernel) has the stamp of its last writer and last reader:
-// launch tag << 20 | block, all ones as block meaning several. A stamp of another launch is stale.
-// Blocks are numbered modulo 2^20 - 1; two that share a number are taken for one.
+//
+// Model: as for shared memory (shared_race.h) with blocks as threads. Nothing orders the blocks of a
+// grid but atomics and their like: a strong write publishes the writer's clock at its address, a
+// strong read takes it over. Every granule (1, 2 or 4 bytes, the narrowest access of the kernel) has
+// the stamp of its last writer and last reader: clock << 18 | strong << 17 | block, all ones as
+// block meaning several. Two strong accesses do not race. Clocks grow from launch to launch: what lies at or below a launch's `floor` is older than
+// the launch, and ordered before it.
+//
+// Contract: blocks are numbered modulo 2^17 - 1; two that share a number are taken for one.
 #pragma once
 
 #include "harness/simt/check/race_stamp.h"
@@ -10,42 +15,48 @@
 namespace kv::simt {
 
 struct BlockStamp {
-  static constexpr uint32_t kTagShift = 20, kTagMax = 4095;
-  static constexpr uint32_t kSeveral = (1u << kTagShift) - 1;
-  static constexpr uint32_t make(uint32_t tag, uint64_t block) {
-    return tag << kTagShift | uint32_t(block % kSeveral);
+  static constexpr uint32_t kClockShift = 18, kClockMax = (1u << 14) - 1;
+  static constexpr uint32_t kBlock = (1u << 17) - 1;  // mask, and the number "several"
+  static constexpr uint32_t kStrong = 1u << 17;       // by an atomic, volatile or relaxed access
+  static constexpr uint32_t kPublishMax = 60;                  // clocks of one block in a launch
+  static constexpr uint32_t make(uint32_t clock, uint64_t block) {
+    return clock << kClockShift | uint32_t(block % kBlock);
   }
+  static constexpr uint32_t floor(uint32_t clock) { return clock << kClockShift | kStrong | kBlock; }
 };
 
-/// Elements that are of this launch but of another block than `me`.
-KV_INLINE Stamps foreign(Stamps stamps, Stamps me) {
-  const Stamps x = stamps ^ me;
-  return (x != 0) & (x < (1u << BlockStamp::kTagShift));
+/// Stamps of this launch and of another block than `me`.
+KV_INLINE Stamps foreign(Stamps stamps, uint32_t me, uint32_t floor) {
+  return (stamps > floor) & (((stamps ^ me) & BlockStamp::kBlock) != 0);
 }
-KV_INLINE bool foreign(uint32_t stamp, uint32_t me) {
-  const uint32_t x = stamp ^ me;
-  return x != 0 && x < (1u << BlockStamp::kTagShift);
+KV_INLINE bool foreign(uint32_t stamp, uint32_t me, uint32_t floor) {
+  return stamp > floor && ((stamp ^ me) & BlockStamp::kBlock) != 0;
 }
 
-KV_INLINE bool global_read_four(const uint32_t* writers, uint32_t* readers, uint32_t me) {
+KV_INLINE bool global_read_four(const uint32_t* writers, uint32_t* readers, uint32_t me,
+                                uint32_t floor) {
   const Stamps mine = all_stamps(me), w = load_stamps(writers), r = load_stamps(readers);
-  store_stamps(readers, mine | (foreign(r, mine) & BlockStamp::kSeveral));
-  return any_set(foreign(w, mine));
+  const Stamps several = (r > mine ? r : mine) | BlockStamp::kBlock;
+  store_stamps(readers, foreign(r, me, floor) ? several : mine);
+  return any_set(foreign(w, me, floor));
 }
-KV_INLINE bool global_write_four(uint32_t* writers, const uint32_t* readers, uint32_t me) {
-  const Stamps mine = all_stamps(me);
-  const Stamps bad =
-      foreign(load_stamps(writers), mine) | foreign(load_stamps(readers), mine);
+KV_INLINE bool global_write_four(uint32_t* writers, const uint32_t* readers, uint32_t me,
+                                 uint32_t floor) {
+  const Stamps bad = foreign(load_stamps(writers), me, floor) |
+                     foreign(load_stamps(readers), me, floor);
   if (any_set(bad)) return true;
-  store_stamps(writers, mine);
+  store_stamps(writers, all_stamps(me));
   return false;
 }
-KV_INLINE bool global_read_one(const uint32_t* writer, uint32_t* reader, uint32_t me) {
-  *reader = foreign(*reader, me) ? me | BlockStamp::kSeveral : me;
-  return foreign(*writer, me);
+KV_INLINE bool global_read_one(const uint32_t* writer, uint32_t* reader, uint32_t me,
+                               uint32_t floor) {
+  const uint32_t r = *reader;
+  *reader = foreign(r, me, floor) ? (r > me ? r : me) | BlockStamp::kBlock : me;
+  return foreign(*writer, me, floor);
 }
-KV_INLINE bool global_write_one(uint32_t* writer, const uint32_t* reader, uint32_t me) {
-  if (foreign(*writer, me) || foreign(*reader, me)) return true;
+KV_INLINE bool global_write_one(uint32_t* writer, const uint32_t* reader, uint32_t me,
+                                uint32_t floor) {
+  if (foreign(*writer, me, floor) || foreign(*reader, me, floor)) return true;
   *writer = me;
   return false;
 }

@@ -26,19 +26,20 @@ void WarpClock::join(const uint32_t (&joined)[32], uint32_t clock) {
 }
 
 void WarpClock::sync_lanes() {
+  if (clock() >= kClockMax) return;
   seen[warp()] = clock();
   base += 1u << kClockShift;
   floor = lowest(seen) << kClockShift | kCodeMask;
 }
 
-void WarpClock::absorb(const uint32_t (&joined)[32]) {
+void WarpClock::absorb(const uint32_t* joined) {
   for (uint32_t w = 0; w < 32; ++w) {
     if (w != warp()) seen[w] = std::max(seen[w], joined[w]);
   }
   floor = lowest(seen) << kClockShift | kCodeMask;
 }
 
-void WarpClock::publish(uint32_t (&joined)[32]) const {
+void WarpClock::publish(uint32_t* joined) const {
   for (uint32_t w = 0; w < 32; ++w) joined[w] = std::max(joined[w], seen[w]);
   joined[warp()] = std::max(joined[warp()], clock());
 }
@@ -47,7 +48,7 @@ bool WarpClock::conflicts(uint32_t stamp, uint32_t me) const {
   if (stamp <= floor) return false;
   if (stamp & kWarps) return true;
   if (stamp >> kClockShift <= seen[stamp >> 6 & 31]) return false;
-  return ((stamp ^ me) & kCodeMask) != 0;
+  return ((stamp ^ me) & kCodeMask & ~kStrong) != 0;
 }
 
 }  // namespace kv::simt

@@ -4,10 +4,11 @@
 // and remembers for every other warp the latest clock that is ordered before it (`seen`). A barrier
 // joins what its members saw and moves their clocks on; so does bar.warp.sync for one warp. Every
 // granule of shared memory (1, 2 or 4 bytes, the narrowest access of the kernel) has the stamp of
-// its last writer and of its last readers. Two accesses of which one writes race when the earlier
+// its last writer and of its last readers. Strong accesses (atomics, volatile) do not race with each
+// other. Two accesses of which one writes race when the earlier
 // stamp is not ordered before the later access and they come from different lanes.
 //
-// Stamp: clock << 12 | several warps << 11 | warp << 6 | several lanes << 5 | lane. A warp keeps
+// Stamp: clock << 13 | strong << 12 | several warps << 11 | warp << 6 | several lanes << 5 | lane. A warp keeps
 // `floor`: every stamp up to it is ordered before the warp, so that one comparison of four stamps
 // settles nearly all accesses; only what is left asks `conflicts`.
 //
@@ -19,7 +20,8 @@
 namespace kv::simt {
 
 struct WarpClock {
-  static constexpr uint32_t kClockShift = 12, kClockMax = (1u << 20) - 4096;
+  static constexpr uint32_t kClockShift = 13, kClockMax = (1u << 19) - 2;
+  static constexpr uint32_t kStrong = 1u << 12;
   static constexpr uint32_t kWarps = 1u << 11, kLanes = 1u << 5;
   static constexpr uint32_t kWarpField = 31u << 6;
 
@@ -33,12 +35,13 @@ struct WarpClock {
   void start(uint32_t warp, uint32_t clock);
   /// Moves on to `clock`, all that `joined` saw being ordered before.
   void join(const uint32_t (&joined)[32], uint32_t clock);
-  /// bar.warp.sync: the lanes of this warp see each other.
+  /// bar.warp.sync: the lanes of this warp see each other. At the largest clock they stay unordered
+  /// only in name: nothing is reported for lack of clocks.
   void sync_lanes();
   /// Takes over what `joined` saw, without moving on.
-  void absorb(const uint32_t (&joined)[32]);
+  void absorb(const uint32_t* joined);
   /// What others see of this warp when it arrives at a barrier.
-  void publish(uint32_t (&joined)[32]) const;
+  void publish(uint32_t* joined) const;
   /// True if `stamp` (above floor) is unordered with an access of lane stamp `me` of this warp.
   bool conflicts(uint32_t stamp, uint32_t me) const;
 };

@@ -215,6 +215,8 @@ std::string shared_other(const Access& a, uint32_t stamp) {
 void report_race(const Access& a, const Target& t, const std::string& other, bool other_writes,
                  bool same_value, bool one_warp) {
   const uint32_t kind = same_value ? KV_SIMT_KIND_RACE_SAME_VALUE : KV_SIMT_KIND_RACE;
+  std::set<uint64_t>& raced = a.w.launch->cold->raced;
+  if (raced.size() < 65536) raced.insert(race_place(a.w, t.space, t.address));
   if (!fresh(a.w, a.i, kind)) return;
   const bool shared = t.space == Space::kShared;
   const std::string where = shared ? "shared offset " + std::to_string(t.address)
@@ -233,9 +235,13 @@ void shared_race(const Access& a, const Target& t, const uint8_t* value) {
   Block& b = *a.w.block;
   const uint32_t shift = a.w.launch->shared_shift, me = a.w.clock.base + a.lane;
   uint32_t first = uint32_t(t.address >> shift), last = uint32_t((t.address + a.bytes - 1) >> shift);
+  const auto conflicts = [&](uint32_t stamp) {
+    return !(a.strong && (stamp & WarpClock::kStrong)) && a.w.clock.conflicts(stamp, me);
+  };
+  const uint32_t strong = a.strong ? WarpClock::kStrong : 0;
   for (uint32_t g = first; g <= last; ++g) {
-    const bool writer = a.w.clock.conflicts(b.writers[g], me);
-    const bool reader = a.write && a.w.clock.conflicts(b.readers[g], me);
+    const bool writer = conflicts(b.writers[g]);
+    const bool reader = a.write && conflicts(b.readers[g]);
     if (writer || reader) {
       const uint32_t stamp = writer ? b.writers[g] : b.readers[g];
       const bool same = value && writer && !reader && std::memcmp(t.data, value, a.bytes) == 0;
@@ -245,79 +251,118 @@ void shared_race(const Access& a, const Target& t, const uint8_t* value) {
         report_race(a, t, shared_other(a, stamp), writer, same, one_warp);
       }
     }
-    if (a.write) b.writers[g] = me;
-    if (a.read) b.readers[g] = next_reader(b.readers[g], me, a.w.clock.floor);
+    if (a.write) b.writers[g] = me | strong;
+    if (!a.read) continue;
+    // Strong only as long as all its readers are.
+    const uint32_t r = b.readers[g];
+    const bool all_strong = strong && (r <= a.w.clock.floor || (r & WarpClock::kStrong));
+    b.readers[g] = (next_reader(r, me, a.w.clock.floor) & ~WarpClock::kStrong) |
+                   (all_strong ? WarpClock::kStrong : 0);
   }
 }
 
+/// Is an access stamped `stamp` ordered before this block?
+bool ordered(const LaunchCold& cold, uint32_t me, uint32_t stamp) {
+  const auto found = cold.sync.acquired.find(me & BlockStamp::kBlock);
+  if (found == cold.sync.acquired.end()) return false;
+  const BlockClocks& acquired = found->second;
+  const uint32_t block = stamp & BlockStamp::kBlock, clock = stamp >> BlockStamp::kClockShift;
+  if (block != BlockStamp::kBlock) {
+    const auto other = acquired.find(block);
+    return other != acquired.end() && clock <= other->second;
+  }
+  // Several blocks: after all of them only if after every block that has started.
+  if (acquired.size() + 1 < cold.started + (acquired.count(me & BlockStamp::kBlock) ? 1 : 0)) {
+    return false;
+  }
+  return std::all_of(acquired.begin(), acquired.end(), [&](const auto& other) {
+    return other.first == (me & BlockStamp::kBlock) || clock <= other.second;
+  });
+}
+
 void global_race(const Access& a, const Target& t, const uint8_t* value) {
-  LaunchCold& cold = *a.w.launch->cold;
+  const LaunchCold& cold = *a.w.launch->cold;
   const uint32_t shift = a.w.launch->global_shift, me = a.w.block->global_stamp;
+  const uint32_t floor = a.w.launch->global_floor;
   auto* const writers = reinterpret_cast<uint32_t*>(layout::kWriterBase);
   auto* const readers = reinterpret_cast<uint32_t*>(layout::kReaderBase);
   const uint64_t base = AddressSpace::bit(t.address);
   for (uint64_t g = base >> shift; g <= (base + a.bytes - 1) >> shift; ++g) {
-    const std::set<uint64_t>& acquired = cold.sync.acquired(a.w.block->index);
     const auto unordered = [&](uint32_t stamp) {
-      if (!foreign(stamp, me)) return false;
-      const uint32_t block = stamp & BlockStamp::kSeveral;
-      return block == BlockStamp::kSeveral ? acquired.empty() : !acquired.count(block);
+      if (a.strong && (stamp & BlockStamp::kStrong)) return false;
+      return foreign(stamp, me, floor) && !ordered(cold, me, stamp);
     };
+    const uint32_t strong = a.strong ? BlockStamp::kStrong : 0;
     const bool writer = unordered(writers[g]);
     const bool reader = a.write && unordered(readers[g]);
     if (writer || reader) {
-      const uint32_t block = (writer ? writers[g] : readers[g]) & BlockStamp::kSeveral;
-      const std::string other = block == BlockStamp::kSeveral
+      const uint32_t block = (writer ? writers[g] : readers[g]) & BlockStamp::kBlock;
+      const std::string other = block == BlockStamp::kBlock
                                     ? "several blocks"
                                     : "block " + std::to_string(block) + " of the grid";
       const bool same = value && writer && !reader && std::memcmp(t.data, value, a.bytes) == 0;
       report_race(a, t, other, writer, same, false);
     }
-    if (a.write) writers[g] = me;
-    if (a.read) (void)global_read_one(&writers[g], &readers[g], me);
+    if (a.write) writers[g] = me | strong;
+    if (!a.read) continue;
+    const bool all_strong = strong && (readers[g] <= floor || (readers[g] & BlockStamp::kStrong));
+    (void)global_read_one(&writers[g], &readers[g], me, floor);
+    readers[g] = (readers[g] & ~BlockStamp::kStrong) | (all_strong ? BlockStamp::kStrong : 0);
   }
 }
 
 }  // namespace
 
 void check_race(const Access& a, const Target& t, const uint8_t* value) {
-  if (a.strong) return;
   if (t.space == Space::kShared && a.w.launch->check_shared_race) shared_race(a, t, value);
   if (t.space == Space::kGlobal && a.w.launch->check_global_race) global_race(a, t, value);
 }
 
 namespace {
 
-void synchronise(const Access& a, const Target& t) {
-  if (!(a.i->flags & access_flags::kStrong)) return;
-  if (t.space != Space::kShared && t.space != Space::kGlobal) return;
-  LaunchCold& cold = *a.w.launch->cold;
-  const uint64_t block = a.w.block->index;
-  const uint64_t key = t.space == Space::kGlobal ? t.address : block << 20 | t.address;
-  SyncVariable& variable = cold.sync.at(key);
-  if (a.read) {
-    if (const auto seen = variable.seen.find(block); seen != variable.seen.end()) {
-      uint32_t joined[32];
-      std::copy(seen->second.begin(), seen->second.end(), joined);
-      a.w.clock.absorb(joined);
-    }
-    if (t.space == Space::kGlobal) {
-      std::set<uint64_t>& mine = cold.sync.acquired(block);
-      for (uint64_t b : variable.blocks) mine.insert(b % BlockStamp::kSeveral);
-    }
+bool synchronises(const Access& a, const Target& t) {
+  return a.strong && (a.w.launch->checks & KV_SIMT_CHECK_RACE) &&
+         (t.space == Space::kShared || t.space == Space::kGlobal);
+}
+
+SyncVariable& variable_of(const Access& a, const Target& t) {
+  const bool global = t.space == Space::kGlobal;
+  return a.w.launch->cold->sync
+      .variables[global ? t.address : a.w.block->index << 20 | t.address];
+}
+
+/// A strong read takes over what writers of the address have published.
+void acquire(const Access& a, const Target& t) {
+  if (!synchronises(a, t)) return;
+  const SyncVariable& variable = variable_of(a, t);
+  const Block& b = *a.w.block;
+  if (const auto warps = variable.warps.find(b.index); warps != variable.warps.end()) {
+    a.w.clock.absorb(warps->second.data());
   }
-  if (a.write) {
-    std::array<uint32_t, 32>& seen = variable.seen[block];
-    uint32_t joined[32];
-    std::copy(seen.begin(), seen.end(), joined);
-    a.w.clock.publish(joined);
-    std::copy(joined, joined + 32, seen.begin());
-    a.w.clock.sync_lanes();
-    if (t.space == Space::kGlobal) {
-      const std::set<uint64_t>& mine = cold.sync.acquired(block);
-      variable.blocks.insert(mine.begin(), mine.end());
-      variable.blocks.insert(block);
-    }
+  if (t.space == Space::kGlobal && !variable.blocks.empty()) {
+    join(a.w.launch->cold->sync.acquired[b.global_stamp & BlockStamp::kBlock], variable.blocks);
+  }
+}
+
+/// A strong write publishes what its warp and block have done and seen.
+void release(const Access& a, const Target& t) {
+  if (!synchronises(a, t)) return;
+  LaunchCold& cold = *a.w.launch->cold;
+  Block& b = *a.w.block;
+  SyncVariable& variable = variable_of(a, t);
+  a.w.clock.publish(variable.warps[b.index].data());
+  a.w.clock.sync_lanes();
+  if (t.space != Space::kGlobal) return;
+  const uint32_t me = b.global_stamp & BlockStamp::kBlock;
+  if (const auto mine = cold.sync.acquired.find(me); mine != cold.sync.acquired.end()) {
+    join(variable.blocks, mine->second);
+  }
+  const uint32_t clock = b.global_stamp >> BlockStamp::kClockShift;
+  variable.blocks[me] = clock;
+  // What the block does from now on is not published. It gets a clock of its own, within reason.
+  if (clock - (a.w.launch->global_floor >> BlockStamp::kClockShift) < BlockStamp::kPublishMax) {
+    b.global_stamp += 1u << BlockStamp::kClockShift;
+    cold.clock_max = std::max(cold.clock_max, clock + 1);
   }
 }
 
@@ -354,14 +399,17 @@ bool pending_copy(const Access& a, const Target& t) {
 
 void report_undefined_store(const Access& a, const Target& t, uint32_t bytes,
                             const Origin& origin) {
-  if (!a.w.launch->check_undefined || !fresh(a.w, a.i, KV_SIMT_KIND_UNDEFINED)) return;
-  file(a.w, a.i,
-       {.kind = KV_SIMT_KIND_UNDEFINED, .lane = a.lane, .address = t.address, .bytes = a.bytes,
-        .space = t.space,
-        .message = thread_name(a.w, a.lane) + " stores " +
-                   std::to_string(__builtin_popcount(bytes)) + " undefined bytes at " +
+  const uint32_t kind = origin.why ? KV_SIMT_KIND_BARRIER : KV_SIMT_KIND_UNDEFINED;
+  if (origin.why && !(a.w.launch->checks & KV_SIMT_CHECK_BARRIER)) return;
+  if (!a.w.launch->check_undefined || !fresh_pending(a.w, a.i, kind)) return;
+  const Report report = {
+      .kind = kind, .lane = a.lane, .address = t.address, .bytes = a.bytes, .space = t.space,
+      .message = thread_name(a.w, a.lane) + " stores " +
+          std::to_string(__builtin_popcount(bytes)) + " undefined bytes at " +
                    hex(t.address) + " (" + extent_name(*a.w.launch->cold->space, t.address) +
-                   "); " + origin_name(a.w, origin)});
+                   "); " + origin_name(a.w, origin)};
+  if (!origin.load || origin.why) return file(a.w, a.i, report);
+  file_unless_raced(a.w, a.i, report, race_place(a.w, ptx::Space(origin.space), origin.address));
 }
 
 namespace {
@@ -430,7 +478,7 @@ bool load_lane(Access& a, uint64_t address) {
   if (!t) return false;
   uint8_t data[32];
   read_bytes(a, *t, data);
-  synchronise(a, *t);
+  acquire(a, *t);
   check_race(a, *t, nullptr);
   uint32_t undefined = a.w.launch->check_undefined ? undefined_bytes(a, *t) : 0;
   if (undefined && pending_copy(a, *t)) undefined = 0;
@@ -467,7 +515,7 @@ bool store_lane(Access& a, uint64_t address) {
   check_race(a, *t, data);
   write_bytes(a, *t, data);
   set_undefined_bytes(a, *t, a.w.launch->check_undefined ? undefined : 0);
-  synchronise(a, *t);
+  release(a, *t);
   a.w.spins = 0;
   return true;
 }
@@ -480,7 +528,8 @@ bool atomic_lane(Access& a, uint64_t address) {
   uint8_t data[16];
   read_bytes(a, *t, data);
   const uint32_t lost = a.w.launch->check_undefined ? undefined_bytes(a, *t) : 0;
-  synchronise(a, *t);
+  acquire(a, *t);
+  check_race(a, *t, nullptr);
   const uint64_t before = element(data, i->width);
   const uint64_t operand = read_register(a, first + 1);
   const uint64_t second =
@@ -501,6 +550,7 @@ bool atomic_lane(Access& a, uint64_t address) {
     write_register(a, 0, before);
     set_undefined(a.w, i->r[0], wide(a, 0), a.lane, spread(lost, i->width), origin);
   }
+  release(a, *t);
   if (after != before) {
     a.w.spins = 0;
   } else {

@@ -42,6 +42,8 @@ uint32_t special_value(const Warp& w, Special what, uint32_t lane) {
     case Special::kDynamicSharedBytes: return cold.dynamic_shared_bytes;
     case Special::kTotalSharedBytes: return w.block->shared_bytes;
     case Special::kOne: return 1;
+    case Special::kEnvReg1: return uint32_t(cold.workspace >> 32);
+    case Special::kEnvReg2: return uint32_t(cold.workspace);
     default: return 0;  // %smid, clocks: a kernel that looks at them must not change its results
   }
 }
@@ -145,14 +147,16 @@ void BlockPlace::start(uint64_t index) {
   block_.ctaid[0] = uint32_t(index % cold.grid.x);
   block_.ctaid[1] = uint32_t(index / cold.grid.x % cold.grid.y);
   block_.ctaid[2] = uint32_t(index / cold.grid.x / cold.grid.y);
-  block_.global_stamp = BlockStamp::make(cold.race_tag, index);
+  block_.global_stamp =
+      BlockStamp::make((launch.global_floor >> BlockStamp::kClockShift) + 1, index);
+  ++launch.cold->started;
   std::memset(block_.shared, layout::kPoison, block_.shared_bytes);
   std::memset(block_.shared_bits, 0, block_.shared_bytes / 8 + 1);
   for (Barrier& b : cold_.barriers) {
     if (b.used) b = {};
   }
   cold_.done = 0;
-  if (cold_.clock > WarpClock::kClockMax) {
+  if (cold_.clock > WarpClock::kClockMax / 2) {
     std::fill(cold_.writers.begin(), cold_.writers.end(), 0);
     std::fill(cold_.readers.begin(), cold_.readers.end(), 0);
     cold_.clock = 1;
@@ -248,6 +252,10 @@ void BlockPlace::arrive(Warp& w) {
   b.expected = count;
   b.threads += 32;
   w.clock.publish(b.joined);
+  if (w.barrier_flags & barrier_flags::kReduce) {
+    b.reduce_count += uint32_t(__builtin_popcount(w.barrier_votes));
+    b.reduce_lanes += uint32_t(__builtin_popcount(w.barrier_lanes));
+  }
   if (w.barrier_flags & barrier_flags::kArrive) {
     b.signalled |= 1u << w.id;
     w.clock.sync_lanes();
@@ -279,20 +287,38 @@ void BlockPlace::check_whole(Barrier& b) {
   complete(b, true);
 }
 
+/// A barrier of the whole block orders everything: stamps may be forgotten and clocks start again.
+uint32_t BlockPlace::restart_clocks() {
+  std::fill(cold_.writers.begin(), cold_.writers.end(), 0);
+  std::fill(cold_.readers.begin(), cold_.readers.end(), 0);
+  for (Warp& w : cold_.warps) w.clock.start(w.id, 1);
+  cold_.clock = 2;
+  return 2;
+}
+
 void BlockPlace::complete(Barrier& b, bool whole) {
   uint32_t clock = 0;
   for (uint32_t k = 0; k < block_.warps; ++k) {
     if ((b.arrived >> k & 1) || whole) clock = std::max(clock, cold_.warps[k].clock.clock());
   }
   ++clock;
+  if (whole && clock >= WarpClock::kClockMax - 8192) clock = restart_clocks();
   // Warps that do not exist or have exited do nothing more: everything of theirs is ordered.
   for (uint32_t k = 0; k < 32; ++k) {
     if (whole || k >= block_.warps || (cold_.done >> k & 1)) b.joined[k] = clock - 1;
   }
   for (uint32_t k = 0; k < block_.warps; ++k) {
     if (!(b.arrived >> k & 1)) continue;
-    cold_.warps[k].clock.join(b.joined, clock);
+    Warp& w = cold_.warps[k];
+    w.clock.join(b.joined, clock);
     cold_.state[k] = WarpState::kReady;
+    if (!(w.barrier_flags & barrier_flags::kReduce)) continue;
+    const uint32_t value = w.barrier_mode == 0   ? b.reduce_count
+                           : w.barrier_mode == 1 ? b.reduce_count == b.reduce_lanes
+                                                 : b.reduce_count != 0;
+    for (uint32_t l = 0; l < 32; ++l) {
+      if (w.barrier_lanes >> l & 1) slot<uint32_t>(w, w.barrier_result)[l] = value;
+    }
   }
   cold_.clock = std::max(cold_.clock, clock + 1);
   ++block_.launch->counters->barriers;

@@ -34,6 +34,7 @@ class BlockPlace {
   void arrive(Warp& w);
   void complete(Barrier& barrier, bool whole);
   void check_whole(Barrier& barrier);
+  uint32_t restart_clocks();
 
   Block block_;
   BlockCold cold_;

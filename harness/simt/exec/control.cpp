@@ -30,7 +30,7 @@ void set_active(Warp& w, uint32_t mask) {
 
 void push_fragment(Warp& w, uint32_t pc, uint32_t mask, bool parked) {
   KV_CHECK(w.fragments < 32, "more fragments than lanes");
-  w.fragment[w.fragments++] = {pc, mask, parked};
+  w.fragment[w.fragments++] = {pc, mask, parked, 0, 0};
 }
 
 Fragment take_fragment(Warp& w, uint32_t index) {
@@ -61,6 +61,16 @@ int lowest(const Warp& w, bool parked) {
   return best;
 }
 
+std::string lanes_name(uint32_t lanes) { return "lanes " + hex(lanes); }
+
+void report_absent(Warp& w, const Ins* i, uint32_t absent, const char* why) {
+  if (!(w.launch->checks & KV_SIMT_CHECK_BARRIER) || !fresh(w, i, KV_SIMT_KIND_BARRIER)) return;
+  const auto lane = uint32_t(__builtin_ctz(w.active));
+  file(w, i, {.kind = KV_SIMT_KIND_BARRIER, .lane = lane,
+              .message = thread_name(w, lane) + ": waits for " + lanes_name(absent) +
+                         " of its warp, " + why + "; " + lanes_name(w.active) + " are here"});
+}
+
 /// The current fragment is gone or parked: go on with another one.
 const Ins* next_fragment(Warp& w) {
   int k = lowest(w, false);
@@ -74,6 +84,9 @@ const Ins* next_fragment(Warp& w) {
   const Ins* i = at(w, f.pc);
   // A fragment that waited inside a block: what it did there is counted already.
   if (f.parked) {
+    if (const uint32_t left = f.awaited & w.dead & ~f.dead; left && i->run != barrier) {
+      report_absent(w, i, left, "which exit instead");
+    }
     w.warp_instructions -= i->target;
     w.thread_instructions -= uint64_t{i->target} * uint32_t(__builtin_popcount(f.mask));
   }
@@ -109,12 +122,12 @@ const Ins* next_fragment(Warp& w) {
 }
 
 /// Parks the current fragment at `i` and goes on with another one.
-const Ins* park(Warp& w, const Ins* i) {
+const Ins* park(Warp& w, const Ins* i, uint32_t awaited) {
   push_fragment(w, pc_of(w, i), w.active, true);
+  w.fragment[w.fragments - 1].awaited = awaited;
+  w.fragment[w.fragments - 1].dead = w.dead;
   return next_fragment(w);
 }
-
-std::string lanes_name(uint32_t lanes) { return "lanes " + hex(lanes); }
 
 }  // namespace
 
@@ -196,9 +209,17 @@ const Ins* barrier(Warp& w, const Ins* i) {
   }
   account(w, i);
   const auto lane = uint32_t(__builtin_ctz(w.active));
-  w.barrier_id = slot<uint32_t>(w, i->r[0])[lane] & 15;
+  const bool reduces = i->flags & barrier_flags::kReduce;
+  const uint32_t first = reduces ? 1 : 0;
+  w.barrier_id = slot<uint32_t>(w, i->r[first])[lane] & 15;
   w.barrier_count =
-      i->flags & barrier_flags::kHasCount ? slot<uint32_t>(w, i->r[1])[lane] : 0;
+      i->flags & barrier_flags::kHasCount ? slot<uint32_t>(w, i->r[first + 1])[lane] : 0;
+  if (reduces) {
+    w.barrier_lanes = w.active;
+    w.barrier_votes = w.predicates[i->r[3]] & w.active;
+    w.barrier_result = i->r[0];
+    w.barrier_mode = i->mode;
+  }
   w.barrier_flags = i->flags;
   w.pc = pc_of(w, i) + 1;
   w.stop = Stop::kBarrier;
@@ -220,14 +241,7 @@ const Ins* await_lanes(Warp& w, const Ins* i, uint32_t needed) {
   if (w.forced) {
     w.forced = false;
     const uint32_t absent = needed & ~w.active & ~w.dead;
-    if (i->run != barrier && absent && (w.launch->checks & KV_SIMT_CHECK_BARRIER) &&
-        fresh(w, i, KV_SIMT_KIND_BARRIER)) {
-      const auto lane = uint32_t(__builtin_ctz(w.active));
-      file(w, i, {.kind = KV_SIMT_KIND_BARRIER, .lane = lane,
-                  .message = thread_name(w, lane) + ": waits for " + lanes_name(absent) +
-                             " of its warp, which never arrive; " + lanes_name(w.active) +
-                             " are here"});
-    }
+    if (i->run != barrier && absent) report_absent(w, i, absent, "which never arrive");
     return nullptr;
   }
   const uint32_t pc = pc_of(w, i);
@@ -239,7 +253,7 @@ const Ins* await_lanes(Warp& w, const Ins* i, uint32_t needed) {
   }
   w.warp_instructions += i->target;
   w.thread_instructions += uint64_t{i->target} * uint32_t(__builtin_popcount(w.active));
-  return park(w, i);
+  return park(w, i, needed);
 }
 
 void report_member_mask(Warp& w, const Ins* i, uint32_t named, uint32_t executing) {

@@ -40,8 +40,9 @@ struct Device::State {
   BlockPlaces places;
   std::vector<Extent*> hints;
   std::vector<uint8_t> parameters;
+  Extent* workspace = nullptr;  // of grid-wide barriers
   uint64_t launches = 0, kernels = 0, unique = 0, allocations_left = 0;
-  uint32_t race_tag = 0;
+  uint32_t race_clock = 0;  // of blocks: everything up to it is older than the next launch
 
   void api_finding(const std::string& message, uint64_t address = 0, uint64_t bytes = 0) {
     kv_simt_finding f = {};
@@ -70,14 +71,13 @@ struct Device::State {
     return bad_input(message);
   }
 
-  uint32_t next_race_tag() {
-    if (++race_tag > BlockStamp::kTagMax) {
+  void make_room_for_clocks() {
+    if (race_clock + BlockStamp::kPublishMax + 2 > BlockStamp::kClockMax) {
       const uint64_t bytes = (layout::kEnd - layout::kHeapBase) * 4;
       madvise(reinterpret_cast<void*>(layout::kWriterBase), bytes, MADV_DONTNEED);
       madvise(reinterpret_cast<void*>(layout::kReaderBase), bytes, MADV_DONTNEED);
-      race_tag = 1;
+      race_clock = 0;
     }
-    return race_tag;
   }
 
   void fill_launch(const LaunchSpec& spec, Kernel& kernel, LaunchState* launch, LaunchCold* cold);
@@ -91,6 +91,9 @@ Device& Device::instance() {
 
 Device::Device() : state_(std::make_unique<State>()) {
   state_->counters.struct_bytes = sizeof(kv_simt_counters);
+  auto workspace = state_->space.add_symbol(64, 64, false, "(workspace of the grid's barrier)");
+  KV_CHECK(workspace.ok(), "no room for the workspace of grids");
+  state_->workspace = *workspace;
 }
 Device::~Device() = default;
 
@@ -294,6 +297,8 @@ void Device::State::fill_launch(const LaunchSpec& spec, Kernel& kernel, LaunchSt
   cold->grid = spec.grid;
   cold->block = spec.block;
   cold->dynamic_shared_bytes = spec.dynamic_shared_bytes;
+  cold->workspace = workspace->base;
+  std::memset(reinterpret_cast<void*>(workspace->base), 0, workspace->bytes);
   launch->hints = hints.data();
   launch->checks = config.checks;
   launch->rounding = config.rounding;
@@ -308,7 +313,9 @@ void Device::State::fill_launch(const LaunchSpec& spec, Kernel& kernel, LaunchSt
   launch->parameter_bytes = uint32_t(parameters.size());
   launch->counters = &counters;
   launch->cold = cold;
-  if (launch->check_global_race) cold->race_tag = next_race_tag();
+  if (launch->check_global_race) make_room_for_clocks();
+  launch->global_floor = BlockStamp::floor(race_clock);
+  cold->clock_max = race_clock + 1;
 }
 
 void Device::State::report_unsupported(const Kernel& kernel, const Error& error) {
@@ -372,7 +379,9 @@ Result<LaunchStatus> Device::launch(const LaunchSpec& spec) {
   LaunchCold cold;
   s.fill_launch(spec, kernel, &launch, &cold);
   ++s.counters.launches;
-  return run_grid(launch, uint32_t(shared), spec.cooperative, s.places);
+  const LaunchStatus status = run_grid(launch, uint32_t(shared), spec.cooperative, s.places);
+  if (launch.check_global_race) s.race_clock = cold.clock_max;
+  return status;
 }
 
 // --- findings and counters

@@ -52,6 +52,7 @@ class Grid {
       seed_ == 0 ? run_in_order() : run_at_random();
     }
     finish_counters();
+    file_pending(cold_);
     return status_;
   }
 
@@ -106,6 +107,14 @@ class Grid {
     return false;
   }
 
+  /// A block whose warps all wait at barriers: nobody will ever come.
+  bool stuck() {
+    const bool checked = launch_.checks & KV_SIMT_CHECK_BARRIER;
+    report_hang("every warp of a block waits at a barrier that not enough threads reach",
+                checked ? KV_SIMT_KIND_BARRIER : KV_SIMT_KIND_HANG);
+    return end(LaunchStatus::kHung);
+  }
+
   /// Every resident block gets a turn: each warp up to kTurn instructions.
   void run_in_order() {
     const std::vector<BlockPlace*> now = resident_;
@@ -133,19 +142,13 @@ class Grid {
       }
     }
     if (place.finished() || place.any_ready()) return true;
-    report_hang("every warp of a block waits at a barrier");
-    return end(LaunchStatus::kHung);
+    return stuck();
   }
 
   void run_at_random() {
     size_t ready = 0;
     for (BlockPlace* place : resident_) {
       for (uint32_t k = 0; k < place->warps(); ++k) ready += place->state(k) == WarpState::kReady;
-    }
-    if (ready == 0) {
-      report_hang("every warp of a block waits at a barrier");
-      end(LaunchStatus::kHung);
-      return;
     }
     size_t pick = draw() % ready;
     // Mostly short slices, some long ones: neighbours interleave finely, far ones drift apart.
@@ -161,8 +164,7 @@ class Grid {
           retire(place);
           idle_ = 0;
         } else if (!place->any_ready()) {
-          report_hang("every warp of a block waits at a barrier");
-          end(LaunchStatus::kHung);
+          stuck();
         } else if (idle_ > 64) {
           wanted_ = std::min(limit_, resident_.size() + 1);
           idle_ = 0;
@@ -194,7 +196,7 @@ class Grid {
   }
 
   /// One finding with the positions of the warps of the first few resident blocks.
-  void report_hang(const std::string& why) {
+  void report_hang(const std::string& why, uint32_t kind = KV_SIMT_KIND_HANG) {
     std::string text = why;
     Warp* first = nullptr;
     size_t named = 0;
@@ -215,8 +217,8 @@ class Grid {
     if (!first) return;
     const Ins* i = at(*first, first->pc ? first->pc - 1 : 0);
     const auto lane = uint32_t(__builtin_ctz(first->active ? first->active : 1));
-    if (fresh(*first, i, KV_SIMT_KIND_HANG)) {
-      file(*first, i, {.kind = KV_SIMT_KIND_HANG, .lane = lane, .message = text});
+    if (fresh(*first, i, kind)) {
+      file(*first, i, {.kind = kind, .lane = lane, .message = text});
     }
   }
 

@@ -287,6 +287,9 @@ uint32_t Lowerer::special(std::string_view name, char cls) {
       {"%clusterid.z", Special::kCtaidZ}, {"%nclusterid.x", Special::kNctaidX},
       {"%nclusterid.y", Special::kNctaidY}, {"%nclusterid.z", Special::kNctaidZ},
       {"%is_explicit_cluster", Special::kZero},
+      // The address of the workspace of cooperative grids, high and low.
+      {"%envreg0", Special::kZero}, {"%envreg1", Special::kEnvReg1},
+      {"%envreg2", Special::kEnvReg2},
   };
   for (const Row& row : kRows) {
     if (row.name != name) continue;

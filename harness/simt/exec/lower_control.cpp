@@ -1,4 +1,5 @@
 // Branches, calls, barriers.
+#include "harness/simt/exec/calls.h"
 #include "harness/simt/exec/control.h"
 #include "harness/simt/exec/lowerer.h"
 #include "harness/simt/memory/layout.h"
@@ -62,7 +63,8 @@ Result<void> Lowerer::call(const ptx::Instruction& ins) {
   }
   const ptx::Function& callee = input_.module->functions[size_t(ins.callee_ref.index)];
   if (!callee.has_body) {
-    if (callee.name == "vprintf") return print(ins);
+    if (callee.name == "vprintf") return runtime_call(ins, print_text);
+    if (callee.name == "__assertfail") return runtime_call(ins, assert_failed);
     return unsupported_form(ins, "function " + callee.name + " has no body in this module");
   }
   for (const Instance* instance : instances_) {
@@ -107,25 +109,29 @@ Result<void> Lowerer::call(const ptx::Instruction& ins) {
   return {};
 }
 
-/// vprintf: what kernels print is not collected; the call returns the number 0.
-Result<void> Lowerer::print(const ptx::Instruction& ins) {
-  for (const Operand& o : ins.call_returns) {
-    ptx::Space space;
-    KV_ASSIGN_OR_RETURN(const uint64_t at, symbol_value(o.symbol_ref, &space));
-    Step& s = step("~st.local.4.1");
-    s.destinations = {};
-    s.sources = {constant('4', 0), constant('2', 0)};
-    s.proto.space = uint8_t(ptx::Space::kParam);
-    s.proto.mode = uint8_t(AddressMode::kRegister64);
-    s.proto.extra = 1;  // AccessKind::kStore
-    s.proto.imm = int64_t(at);
-    const FormRow* row = find_form("~access");
-    s.run = row->run;
-    s.source = &ins;
-    if (ins.guard >= 0) {
-      s.guard = int32_t(register_of(ins.guard));
-      s.guard_negated = ins.guard_negated;
+/// vprintf(format, arguments) and __assertfail(message, file, line, function, char bytes): the
+/// handlers get the addresses of the argument slots.
+Result<void> Lowerer::runtime_call(const ptx::Instruction& ins, Handler handler) {
+  std::vector<uint32_t> slots;
+  for (const std::vector<Operand>* list : {&ins.call_arguments, &ins.call_returns}) {
+    for (const Operand& o : *list) {
+      if (o.kind != Operand::Kind::kSymbol) {
+        return unsupported_form(ins, "an argument that is not a .param variable");
+      }
+      ptx::Space space;
+      KV_ASSIGN_OR_RETURN(const uint64_t at, symbol_value(o.symbol_ref, &space));
+      slots.push_back(constant('4', at));
     }
+  }
+  if (slots.size() < 2 || slots.size() > 6) return unsupported_form(ins, "");
+  Step& s = step("~nothing");
+  s.run = handler;
+  s.taint = Taint::kSideEffect;
+  s.sources = std::move(slots);
+  s.proto.width = 1;
+  if (ins.guard >= 0) {
+    s.guard = int32_t(register_of(ins.guard));
+    s.guard_negated = ins.guard_negated;
   }
   return {};
 }
@@ -150,11 +156,38 @@ Result<void> Lowerer::barrier_sync(const ptx::Instruction& ins) {
     out_.partial_sync = true;
   }
   if (!out_.registers[id].constant || out_.registers[id].value != 0) out_.partial_sync = true;
-  if (reduce) return unsupported_form(ins, "");
+  if (reduce) return barrier_reduce(ins, id, count, uint16_t(flags | barrier_flags::kReduce));
   Step& s = control_step(barrier);
   s.sources = {id, count};
   s.proto.flags = flags;
   s.synchronises = true;
+  return {};
+}
+
+/// barrier.red.{popc.u32 d, and.pred p, or.pred p}, id{, count}, {!}q. The predicate is widened to a
+/// register and the result comes as one, so that undefined data need no rule of their own.
+Result<void> Lowerer::barrier_reduce(const ptx::Instruction& ins, uint32_t id, uint32_t count,
+                                     uint16_t flags) {
+  KV_ASSIGN_OR_RETURN(const uint32_t p, source(ins.operands.back(), 'p'));
+  const uint32_t result = new_register('2');
+  const bool counts = has_modifier(ins, "popc");
+  Step& s = control_step(barrier);
+  s.sources = {id, count, p};
+  s.destinations = {result};
+  s.proto.flags = flags;
+  s.proto.mode = counts ? 0 : has_modifier(ins, "and") ? 1 : 2;
+  s.synchronises = true;
+  if (counts) {
+    KV_ASSIGN_OR_RETURN(const uint32_t d, destination(ins.operands[0], '2'));
+    Step& copy = step("mov.u32");
+    copy.sources = {result};
+    copy.destinations = {d};
+    return {};
+  }
+  KV_ASSIGN_OR_RETURN(const uint32_t d, destination(ins.operands[0], 'p'));
+  Step& test = step("setp.ne.b32");
+  test.sources = {result, constant('2', 0)};
+  test.destinations = {d};
   return {};
 }
 

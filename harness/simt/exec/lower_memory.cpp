@@ -140,6 +140,7 @@ Result<void> Lowerer::load(const ptx::Instruction& ins) {
     if (o.kind == Operand::Kind::kRegister && class_of(o.index) == '4' && cls == '2') {
       destinations.push_back(new_register('2'));  // widened by a step of its own
       extensions.push_back(k);
+      if (is_signed(*type) && width < 4) flags |= kSigned;
       continue;
     }
     KV_ASSIGN_OR_RETURN(const uint32_t r, destination(o, cls));

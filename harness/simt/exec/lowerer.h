@@ -78,9 +78,11 @@ class Lowerer {
   Result<void> branch_table(const ptx::Instruction& ins);
   Result<void> leave(const ptx::Instruction& ins);
   Result<void> call(const ptx::Instruction& ins);
-  Result<void> print(const ptx::Instruction& ins);
+  Result<void> runtime_call(const ptx::Instruction& ins, Handler handler);
   Result<void> barrier_sync(const ptx::Instruction& ins);
   Result<void> barrier_warp(const ptx::Instruction& ins);
+  Result<void> barrier_reduce(const ptx::Instruction& ins, uint32_t id, uint32_t count,
+                              uint16_t flags);
   Result<void> trap_here(const ptx::Instruction& ins);
   Result<void> nothing(const ptx::Instruction& ins);
   Result<void> sleep(const ptx::Instruction& ins);

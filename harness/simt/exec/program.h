@@ -97,7 +97,7 @@ enum class Special : uint8_t {
   kTidX, kTidY, kTidZ, kNtidX, kNtidY, kNtidZ, kCtaidX, kCtaidY, kCtaidZ, kNctaidX, kNctaidY,
   kNctaidZ, kLaneId, kWarpId, kNwarpId, kSmId, kNsmId, kGridId, kLanemaskEq, kLanemaskLe,
   kLanemaskLt, kLanemaskGe, kLanemaskGt, kClock, kClock64, kGlobalTimer, kDynamicSharedBytes,
-  kTotalSharedBytes, kZero, kOne, kCount,
+  kTotalSharedBytes, kEnvReg1, kEnvReg2, kZero, kOne, kCount,
 };
 
 struct SpecialSlot {

@@ -32,6 +32,39 @@ std::string triple(const uint32_t (&v)[3]) {
   return "(" + std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]) + ")";
 }
 
+kv_simt_finding compose(const Warp& w, const Ins* i, const Report& report) {
+  const LaunchCold& cold = *w.launch->cold;
+  kv_simt_finding f = {};
+  f.struct_bytes = sizeof f;
+  f.kind = report.kind;
+  f.launch = cold.number;
+  copy_text(f.kernel, cold.program->demangled);
+  if (const ptx::Instruction* source = cold.program->meta[i->meta].source) {
+    copy_text(f.instruction, source->text);
+    f.ptx_line = source->ptx_line;
+    copy_text(f.source_file, source->where.file);
+    f.source_line = source->where.line;
+    copy_text(f.inlined_at_file, source->where.inlined_at_file);
+    f.inlined_at_line = source->where.inlined_at_line;
+  }
+  for (int k = 0; k < 3; ++k) f.block[k] = w.block->ctaid[k];
+  thread_index(w, report.lane, f.thread);
+  f.address = report.address;
+  f.access_bytes = report.bytes;
+  f.space = space_number(report.space);
+  const bool global = report.space == ptx::Space::kGlobal || report.space == ptx::Space::kConst ||
+                      (report.space == ptx::Space::kGeneric && report.bytes != 0);
+  if (global) {
+    if (const Extent* extent = cold.space->nearest(report.address)) {
+      f.allocation_base = extent->base;
+      f.allocation_bytes = extent->bytes;
+      f.allocation_number = cold.space->number(*extent);
+    }
+  }
+  copy_text(f.message, report.message);
+  return f;
+}
+
 }  // namespace
 
 std::string hex(uint64_t value) {
@@ -75,37 +108,35 @@ std::string extent_name(AddressSpace& space, uint64_t address) {
   return std::to_string(address - end) + " bytes after the end of " + who;
 }
 
+uint64_t race_place(const Warp& w, ptx::Space space, uint64_t address) {
+  if (space == ptx::Space::kShared) return uint64_t{1} << 63 | w.block->index << 20 | address >> 4;
+  return address >> 4;
+}
+
+bool fresh_pending(const Warp& w, const Ins* i, uint32_t kind) {
+  for (PendingFinding& p : w.launch->cold->pending) {
+    if (p.site != site_of(w, i) || p.finding.kind != kind) continue;
+    ++p.repeats;
+    return false;
+  }
+  return fresh(w, i, kind);
+}
+
+void file_unless_raced(const Warp& w, const Ins* i, const Report& report, uint64_t place) {
+  w.launch->cold->pending.push_back({compose(w, i, report), site_of(w, i), 0, place});
+}
+
+void file_pending(LaunchCold& cold) {
+  for (const PendingFinding& p : cold.pending) {
+    if (cold.raced.count(p.place)) continue;
+    cold.log->add(p.finding, p.site);
+    for (uint64_t k = 0; k < p.repeats; ++k) cold.log->repeat(p.finding.kind, p.site);
+  }
+  cold.pending.clear();
+}
+
 void file(const Warp& w, const Ins* i, const Report& report) {
-  const LaunchCold& cold = *w.launch->cold;
-  kv_simt_finding f = {};
-  f.struct_bytes = sizeof f;
-  f.kind = report.kind;
-  f.launch = cold.number;
-  copy_text(f.kernel, cold.program->demangled);
-  if (const ptx::Instruction* source = cold.program->meta[i->meta].source) {
-    copy_text(f.instruction, source->text);
-    f.ptx_line = source->ptx_line;
-    copy_text(f.source_file, source->where.file);
-    f.source_line = source->where.line;
-    copy_text(f.inlined_at_file, source->where.inlined_at_file);
-    f.inlined_at_line = source->where.inlined_at_line;
-  }
-  for (int k = 0; k < 3; ++k) f.block[k] = w.block->ctaid[k];
-  thread_index(w, report.lane, f.thread);
-  f.address = report.address;
-  f.access_bytes = report.bytes;
-  f.space = space_number(report.space);
-  const bool global = report.space == ptx::Space::kGlobal || report.space == ptx::Space::kConst ||
-                      (report.space == ptx::Space::kGeneric && report.bytes != 0);
-  if (global) {
-    if (const Extent* extent = cold.space->nearest(report.address)) {
-      f.allocation_base = extent->base;
-      f.allocation_bytes = extent->bytes;
-      f.allocation_number = cold.space->number(*extent);
-    }
-  }
-  copy_text(f.message, report.message);
-  cold.log->add(f, site_of(w, i));
+  w.launch->cold->log->add(compose(w, i, report), site_of(w, i));
 }
 
 }  // namespace kv::simt

@@ -23,6 +23,14 @@ struct Report {
 bool fresh(const Warp& w, const Ins* i, uint32_t kind);
 void file(const Warp& w, const Ins* i, const Report& report);
 
+/// Where data lies, to the sixteen bytes; shared memory of each block apart.
+uint64_t race_place(const Warp& w, ptx::Space space, uint64_t address);
+/// As fresh and file, for a finding that a race at `place` would explain.
+bool fresh_pending(const Warp& w, const Ins* i, uint32_t kind);
+void file_unless_raced(const Warp& w, const Ins* i, const Report& report, uint64_t place);
+/// At the end of the launch.
+void file_pending(LaunchCold& cold);
+
 /// "thread (1,0,0) of block (0,2,0)"
 std::string thread_name(const Warp& w, uint32_t lane);
 /// "stencil.cu:12 (inlined at main.cu:30)", or "PTX line 7"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,7 @@ struct Barrier {
   uint32_t expected = 0;  // threads; 0: the whole block
   bool used = false;
   uint32_t joined[32] = {};
-  uint32_t reduce_and = ~0u, reduce_or = 0, reduce_count = 0;
+  uint32_t reduce_count = 0, reduce_lanes = 0;  // of barrier.red: true, voting
 };
 
 enum class WarpState : uint8_t { kReady, kWaiting, kDone };
@@ -65,6 +66,14 @@ struct BlockCold {
   uint64_t prepared_for = 0;  // launch whose constants the registers hold
 };
 
+/// An undefined value that perhaps is the effect of a race: filed at the end of the launch unless
+/// the race is found where the value was loaded.
+struct PendingFinding {
+  kv_simt_finding finding = {};
+  uint64_t site = 0, repeats = 0;
+  uint64_t place = 0;  // see race_place
+};
+
 struct LaunchCold {
   Program* program = nullptr;
   uint64_t program_id = 0;
@@ -73,10 +82,15 @@ struct LaunchCold {
   kv_simt_config config = {};
   uint64_t number = 0;
   uint64_t unique = 0;  // never used twice, not even after reset
-  uint32_t race_tag = 0;
+  uint32_t clock_max = 0;  // the highest clock of a block so far
+  uint64_t started = 0;    // blocks
+  uint64_t printed = 0;    // bytes that vprintf made
+  uint64_t workspace = 0;  // of grid-wide barriers, zeroed
   Dim3 grid, block;
   uint32_t dynamic_shared_bytes = 0;
   SyncMap sync;
+  std::vector<PendingFinding> pending;
+  std::set<uint64_t> raced;  // places where a race was found
 };
 
 /// Number of `i` in clean code.

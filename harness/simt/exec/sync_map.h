@@ -1,37 +1,37 @@
 // Purpose: what strong accesses (atomics, volatile, relaxed, acquire, release) order.
-// Contract: a strong write publishes what its warp has done and seen at that address; a strong read
-// of the address takes it over. Fences are taken for granted, and a strong access never races:
-// lenient, so that flags and semaphores raise no false alarm. One map for each launch.
+// Contract: a strong write publishes what its warp and its block have done and seen at that address;
+// a strong read of the address takes it over. Fences are taken for granted, and a strong access
+// never races itself: lenient, so that flags and semaphores raise no false alarm. One for each
+// launch.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <map>
-#include <set>
-
-#include "harness/simt/check/shared_race.h"
+#include <unordered_map>
 
 namespace kv::simt {
 
+/// Clocks of blocks, by number.
+using BlockClocks = std::map<uint32_t, uint32_t>;
+
 struct SyncVariable {
-  std::map<uint64_t, std::array<uint32_t, 32>> seen;  // by block: clocks of its warps
-  std::set<uint64_t> blocks;                          // whose work the writers had seen
+  std::map<uint64_t, std::array<uint32_t, 32>> warps;  // by block: clocks of its warps
+  BlockClocks blocks;
 };
 
-class SyncMap {
- public:
-  /// `address`: global, or a shared offset made unique by the block.
-  SyncVariable& at(uint64_t address) { return variables_[address]; }
-  /// Blocks that `block` is ordered after.
-  std::set<uint64_t>& acquired(uint64_t block) { return acquired_[block]; }
-  void clear() {
-    variables_.clear();
-    acquired_.clear();
+struct SyncMap {
+  /// By address: global, or a shared offset made unique by the block. Looked up, never iterated.
+  std::unordered_map<uint64_t, SyncVariable> variables;
+  /// What each block is ordered after.
+  std::unordered_map<uint32_t, BlockClocks> acquired;
+};
+
+inline void join(BlockClocks& into, const BlockClocks& other) {
+  for (const auto& [block, clock] : other) {
+    uint32_t& mine = into[block];
+    if (mine < clock) mine = clock;
   }
-
- private:
-  std::map<uint64_t, SyncVariable> variables_;
-  std::map<uint64_t, std::set<uint64_t>> acquired_;
-};
+}
 
 }  // namespace kv::simt

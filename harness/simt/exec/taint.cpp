@@ -305,15 +305,19 @@ std::string origin_name(const Warp& w, const Origin& origin) {
 
 void report_undefined(Warp& w, const Ins* i, uint32_t lane, const Origin& origin,
                       const char* what) {
-  if (!w.launch->check_undefined || !fresh(w, i, KV_SIMT_KIND_UNDEFINED)) return;
+  // The value of a lane that does not take part in a shuffle is a matter of the warp, not of memory.
+  const uint32_t kind = origin.why ? KV_SIMT_KIND_BARRIER : KV_SIMT_KIND_UNDEFINED;
+  if (origin.why && !(w.launch->checks & KV_SIMT_CHECK_BARRIER)) return;
+  if (!w.launch->check_undefined || !fresh_pending(w, i, kind)) return;
   Report r;
-  r.kind = KV_SIMT_KIND_UNDEFINED;
+  r.kind = kind;
   r.lane = lane;
   r.address = origin.address;
   r.space = ptx::Space(origin.space);
   r.message = thread_name(w, lane) + ": undefined data reaches " + what + "; " +
               origin_name(w, origin);
-  file(w, i, r);
+  if (!origin.load || origin.why) return file(w, i, r);
+  file_unless_raced(w, i, r, race_place(w, r.space, origin.address));
 }
 
 }  // namespace kv::simt

@@ -27,6 +27,7 @@ struct LaunchState {
   bool check_global_race = false;
   bool collect = false;       // sectors and bank conflicts
   uint8_t shared_shift = 2, global_shift = 2;
+  uint32_t global_floor = 0;  // stamps up to it are older than the launch
   uint32_t parameter_bytes = 0;
   const uint8_t* parameters = nullptr;
   kv_simt_counters* counters = nullptr;
@@ -52,6 +53,8 @@ enum class Stop : uint8_t { kNone, kSlice, kBarrier, kDone, kFault, kTrap, kUnsu
 struct Fragment {
   uint32_t pc = 0, mask = 0;
   bool parked = false;
+  uint32_t awaited = 0;  // parked: lanes that it waits for, and those that had exited before
+  uint32_t dead = 0;
 };
 
 struct Warp {
@@ -85,6 +88,9 @@ struct Warp {
   uint8_t* local_bits = nullptr;
   uint32_t local_words = 0;
   uint32_t barrier_id = 0, barrier_count = 0, barrier_flags = 0;
+  uint32_t barrier_lanes = 0, barrier_votes = 0;  // of barrier.red
+  uint16_t barrier_result = 0;
+  uint8_t barrier_mode = 0;
   uint32_t pending_copies = 0;      // queued cp.async batches
   uint32_t copy_group = 0;          // of the group being filled
   WarpCold* cold = nullptr;

@@ -210,16 +210,17 @@ KV_INLINE bool shared_race(Warp& w, const Place& p, u32 mask) {
 template <u32 kBytes, bool kWrite>
 KV_INLINE bool global_race(Warp& w, const Place& p, u32 mask) {
   const u32 shift = w.launch->global_shift, me = w.block->global_stamp;
+  const u32 floor = w.launch->global_floor;
   bool bad = false;
   const auto run = [&](u32 at, u32 granules) __attribute__((always_inline)) {
     u32 g = 0;
     for (; g + 4 <= granules; g += 4) {
-      bad |= kWrite ? global_write_four(p.writers + at + g, p.readers + at + g, me)
-                    : global_read_four(p.writers + at + g, p.readers + at + g, me);
+      bad |= kWrite ? global_write_four(p.writers + at + g, p.readers + at + g, me, floor)
+                    : global_read_four(p.writers + at + g, p.readers + at + g, me, floor);
     }
     for (; g < granules; ++g) {
-      bad |= kWrite ? global_write_one(p.writers + at + g, p.readers + at + g, me)
-                    : global_read_one(p.writers + at + g, p.readers + at + g, me);
+      bad |= kWrite ? global_write_one(p.writers + at + g, p.readers + at + g, me, floor)
+                    : global_read_one(p.writers + at + g, p.readers + at + g, me, floor);
     }
   };
   if (p.in_order) {
