@@ -91,6 +91,11 @@ bool order_is_known(const Profile& p) {
   return p.order != TileOrder::kAny && p.splits == 1 && !p.probability_normalised;
 }
 
+bool rounding_is_declared(const Profile& p) {
+  return p.probability_rounded && !p.probability_normalised && p.splits == 1 &&
+         p.tile_slots % 16 == 0 && p.row_sum != RowSum::kUnknown;
+}
+
 bool rounding_is_known(const Profile& p) {
   return order_is_known(p) && p.probability_rounded && p.maximum_is_exact &&
          p.row_sum != RowSum::kUnknown;

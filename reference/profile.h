@@ -67,6 +67,8 @@ struct Profile {
 
 /// Whether B1 may follow the accumulator from tile to tile.
 bool order_is_known(const Profile& profile);
+/// Whether P is declared as rounded, so that powers of two may be expected to stay themselves.
+bool rounding_is_declared(const Profile& profile);
 /// Whether B2 may round P as the kernel does (sinks and scaled K/V apart).
 bool rounding_is_known(const Profile& profile);
 

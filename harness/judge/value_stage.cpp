@@ -241,7 +241,9 @@ std::optional<Failure> HeadJudge::judge_profile(size_t r, const RowEstimate& e,
                                                 ValueOptions& options) {
   const Shape& s = view_.c.shape;
   const uint64_t work = e.keys * (s.head_dim_k + s.head_dim_v);
-  if (!reference::order_is_known(profile_) || !e.finite || e.vacuous) return std::nullopt;
+  const bool claims =
+      reference::order_is_known(profile_) || reference::rounding_is_declared(profile_);
+  if (!claims || !e.finite || e.vacuous) return std::nullopt;
   if (work > options.profile_work) return std::nullopt;
   options.profile_work -= work;
   ++stats_.rows_profile_judged;

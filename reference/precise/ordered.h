@@ -201,7 +201,8 @@ void RoundedWeights<T>::find_denominator() {
 template <class T>
 Estimate<T> RoundedWeights<T>::column(uint32_t j, const T& accumulator_error) const {
   Estimate<T> e;
-  e.bound = T(-1);
+  e.basis = Basis::kProbability;
+  e.bound = T(-1);  // not usable
   if (relative_ < T(0)) return e;
   T numerator(0), radius(0), largest(0), size(0);
   for (size_t b = 0; b < tiles_.size(); ++b) {
@@ -222,6 +223,9 @@ Estimate<T> RoundedWeights<T>::column(uint32_t j, const T& accumulator_error) co
             T(kSlack);
   e.own_error = f_.own_relative_error() * (size / denominator_ + absolute(e.value)) +
                 T(NumberTraits<T>::kTiny) * largest;
+  e.budget = {{"P on a rounding boundary, rescaling", to_double_up(T(radius / denominator_))},
+              {"accumulation", to_double_up(T(accumulator_error / denominator_))},
+              {"weights, normaliser, division", to_double_up(T(absolute(e.value) * relative_))}};
   return e;
 }
 

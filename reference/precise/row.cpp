@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "harness/core/check.h"
+#include "reference/precise/dyadic.h"
 #include "reference/precise/ordered.h"
 
 namespace kv::reference {
@@ -14,27 +15,33 @@ class ColumnEstimator {
  public:
   ColumnEstimator(const RowFacts<T>& facts, const RowQuestion& question)
       : f_(facts), question_(question) {
-    const bool ordered = question.basis >= Basis::kOrder && order_is_known(facts.profile);
-    if (!ordered || facts.vacuous || facts.unit.certified) return;
-    tiles_ = tiles_in_order(facts.in, facts.profile);
-    const bool rounded = question.basis == Basis::kProbability &&
-                         rounding_is_known(facts.profile) && !facts.in.sink && !facts.in.scaled_kv;
-    if (rounded) weights_.emplace(facts, tiles_);
+    if (facts.vacuous || facts.unit.certified) return;
+    const Profile& p = facts.profile;
+    const bool probability = question.basis == Basis::kProbability;
+    if (question.basis >= Basis::kOrder && order_is_known(p)) {
+      tiles_ = tiles_in_order(facts.in, p);
+      const bool plain = !facts.in.sink && !facts.in.scaled_kv;
+      if (probability && rounding_is_known(p) && plain) weights_.emplace(facts, tiles_);
+    }
+    if (probability && may_be_dyadic(facts.in, p)) {
+      dyadic_.emplace(facts);
+      if (!dyadic_->certified()) dyadic_.reset();
+    }
   }
 
   Estimate<T> column(uint32_t j) const {
     const ColumnSums<T> sums = column_sums(f_, j, question_.budget);
     Estimate<T> best = from_budget(sums, column_budget(f_, sums, exact_accumulation(j)));
+    const auto take_if_tighter = [&best](const Estimate<T>& e) {
+      if (!(e.bound < T(0)) && e.bound < best.bound) best = e;
+    };
+    if (dyadic_) take_if_tighter(dyadic_->column(j));
     if (tiles_.empty()) return best;
     Estimate<T> ordered = from_budget(sums, ordered_budget(f_, tiles_, j, sums));
     ordered.basis = Basis::kOrder;
-    if (ordered.bound < best.bound) best = ordered;
-    if (!weights_) return best;
-    Estimate<T> rounded = weights_->column(j, running_error(f_, tiles_, j));
-    rounded.basis = Basis::kProbability;
-    const bool usable = !(rounded.bound < T(0)) && rounded.bound < best.bound;
-    if (usable && question_.budget) rounded.budget = {{"P-aware", to_double_up(rounded.bound)}};
-    return usable ? rounded : best;
+    take_if_tighter(ordered);
+    if (weights_) take_if_tighter(weights_->column(j, running_error(f_, tiles_, j)));
+    return best;
   }
 
  private:
@@ -61,6 +68,7 @@ class ColumnEstimator {
   const RowQuestion& question_;
   std::vector<Tile> tiles_;
   std::optional<RoundedWeights<T>> weights_;
+  std::optional<DyadicWeights<T>> dyadic_;
 };
 
 }  // namespace

@@ -160,5 +160,42 @@ TEST(PreciseRow, SplitsCostAMerge) {
   EXPECT_GT(first_column(head, profile).lse.bound, one);
 }
 
+// Design E2: integer scores times ln 2, the largest in every block of 16.
+TestHead dyadic_head() {
+  TestHead head({.slots = 256, .dim_k = 8, .dim_v = 8, .scale = 0.693147182f, .query_size = 0});
+  head.query[3] = 1;
+  for (uint32_t i = 0; i < 256; ++i) {
+    for (uint32_t c = 0; c < 8; ++c) head.key[i * 8 + c] = i % 16 == 0 ? 0 : -1 - double(i * 7 % 5);
+    for (uint32_t j = 0; j < 8; ++j) head.value[i * 8 + j] = double(i * 5 % 9) - 4;
+  }
+  return head;
+}
+
+Estimate<double> strictest(TestHead& head) {
+  return precise_row<double>(row_inputs(head.block(), 0), tiled(DType::kF16),
+                             {.columns = {0}, .basis = Basis::kProbability})
+      .columns[0];
+}
+
+TEST(PreciseRow, PowersOfTwoLeaveOnlyNormaliserAndDivision) {
+  TestHead head = dyadic_head();
+  const Estimate<double> e = strictest(head);
+  EXPECT_EQ(e.basis, Basis::kProbability);
+  EXPECT_LT(e.bound, 0.05 * first_column(head, tiled(DType::kF16)).columns[0].bound);
+}
+
+// Trap (c): without its anchor a block's running maximum may be a score at no integer distance.
+TEST(PreciseRow, WithoutAnchorsPowersOfTwoAreNotCertified) {
+  TestHead head = dyadic_head();
+  for (uint32_t c = 0; c < 8; ++c) head.key[64 * 8 + c] = -1;  // slot 64 anchors its block
+  EXPECT_EQ(strictest(head).basis, Basis::kBlackBox);
+}
+
+TEST(PreciseRow, AScoreOffTheGridIsNotCertified) {
+  TestHead head = dyadic_head();
+  head.key[65 * 8 + 3] = -1.5;
+  EXPECT_EQ(strictest(head).basis, Basis::kBlackBox);
+}
+
 }  // namespace
 }  // namespace kv::reference

@@ -46,7 +46,7 @@ void aim_key(TestHead& head, uint32_t slot, double score) {
 
 void draw_scores(TestHead& head, Draw& draw) {
   const uint32_t n = head.options.slots;
-  switch (draw.below(8)) {
+  switch (draw.below(9)) {
     case 0:  // uniform
       for (double& q : head.query) q = 0;
       break;
@@ -62,6 +62,21 @@ void draw_scores(TestHead& head, Draw& draw) {
     case 4:  // one dominating key, equal others: their roundings agree in sign
       for (uint32_t i = 0; i < n; ++i) aim_key(head, i, i == 0 ? 0 : -1.3 - 0.01 * draw.uniform());
       break;
+    case 5: {  // powers of two: integer scores times ln 2, anchored in every block of 16
+      head.options.scale = 0.693147182f;
+      for (double& q : head.query) q = 0;
+      for (uint32_t r = 0; r < head.options.rows; ++r) {
+        head.query[r * head.options.dim_k + draw.below(head.options.dim_k)] = 1;
+      }
+      const uint64_t depth = draw.of({uint64_t{7}, uint64_t{30}});
+      for (uint32_t i = 0; i < n; ++i) {
+        for (uint32_t c = 0; c < head.options.dim_k; ++c) {
+          const double score = i % 16 == 0 ? 0 : -static_cast<double>(draw.below(depth));
+          head.set(head.key[i * head.options.dim_k + c], score);
+        }
+      }
+      break;
+    }
     default:
       break;
   }
