@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -100,6 +99,10 @@ TEST_P(Checker, CorrectTwinIsSilent) {
   }
 }
 
+std::string bytes_of(const kv_simt_finding& finding) {
+  return {reinterpret_cast<const char*>(&finding), sizeof finding};
+}
+
 TEST_P(Checker, SameRunSameFindings) {
   const Program& program = GetParam();
   std::vector<kv_simt_finding> runs[2];
@@ -110,8 +113,7 @@ TEST_P(Checker, SameRunSameFindings) {
   }
   ASSERT_EQ(runs[0].size(), runs[1].size()) << show(runs[0]) << show(runs[1]);
   for (size_t i = 0; i < runs[0].size(); ++i) {
-    EXPECT_EQ(std::memcmp(&runs[0][i], &runs[1][i], sizeof runs[0][i]), 0)
-        << show({runs[0][i]}) << show({runs[1][i]});
+    EXPECT_EQ(bytes_of(runs[0][i]), bytes_of(runs[1][i])) << show({runs[0][i], runs[1][i]});
   }
 }
 
