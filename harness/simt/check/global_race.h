@@ -1,11 +1,11 @@
 // Purpose: races between the blocks of one launch, on global memory.
 //
-// Model: as for shared memory (shared_race.h) with blocks as threads. Nothing orders the blocks of a
-// grid but atomics and their like: a strong write publishes the writer's clock at its address, a
-// strong read takes it over. Every granule (1, 2 or 4 bytes, the narrowest access of the kernel) has
-// the stamp of its last writer and last reader: clock << 18 | strong << 17 | block, all ones as
-// block meaning several. Two strong accesses do not race. Clocks grow from launch to launch: what lies at or below a launch's `floor` is older than
-// the launch, and ordered before it.
+// Model: as for shared memory (shared_race.h) with blocks as threads. Nothing orders the blocks of
+// a grid but atomics and their like: a strong write publishes the writer's clock at its address, a
+// strong read takes it over. Every granule (1, 2 or 4 bytes, the narrowest access of the kernel)
+// has the stamp of its last writer and last reader: clock << 18 | strong << 17 | block, all ones as
+// block meaning several. Two strong accesses do not race. Clocks grow from launch to launch: what
+// lies at or below a launch's `floor` is older than the launch, and ordered before it.
 //
 // Contract: blocks are numbered modulo 2^17 - 1; two that share a number are taken for one.
 #pragma once
@@ -18,11 +18,13 @@ struct BlockStamp {
   static constexpr uint32_t kClockShift = 18, kClockMax = (1u << 14) - 1;
   static constexpr uint32_t kBlock = (1u << 17) - 1;  // mask, and the number "several"
   static constexpr uint32_t kStrong = 1u << 17;       // by an atomic, volatile or relaxed access
-  static constexpr uint32_t kPublishMax = 60;                  // clocks of one block in a launch
+  static constexpr uint32_t kPublishMax = 60;         // clocks of one block in a launch
   static constexpr uint32_t make(uint32_t clock, uint64_t block) {
     return clock << kClockShift | uint32_t(block % kBlock);
   }
-  static constexpr uint32_t floor(uint32_t clock) { return clock << kClockShift | kStrong | kBlock; }
+  static constexpr uint32_t floor(uint32_t clock) {
+    return clock << kClockShift | kStrong | kBlock;
+  }
 };
 
 /// Stamps of this launch and of another block than `me`.
@@ -42,8 +44,8 @@ KV_INLINE bool global_read_four(const uint32_t* writers, uint32_t* readers, uint
 }
 KV_INLINE bool global_write_four(uint32_t* writers, const uint32_t* readers, uint32_t me,
                                  uint32_t floor) {
-  const Stamps bad = foreign(load_stamps(writers), me, floor) |
-                     foreign(load_stamps(readers), me, floor);
+  const Stamps bad =
+      foreign(load_stamps(writers), me, floor) | foreign(load_stamps(readers), me, floor);
   if (any_set(bad)) return true;
   store_stamps(writers, all_stamps(me));
   return false;

@@ -4,13 +4,13 @@
 // and remembers for every other warp the latest clock that is ordered before it (`seen`). A barrier
 // joins what its members saw and moves their clocks on; so does bar.warp.sync for one warp. Every
 // granule of shared memory (1, 2 or 4 bytes, the narrowest access of the kernel) has the stamp of
-// its last writer and of its last readers. Strong accesses (atomics, volatile) do not race with each
-// other. Two accesses of which one writes race when the earlier
-// stamp is not ordered before the later access and they come from different lanes.
+// its last writer and of its last readers. Strong accesses (atomics, volatile) do not race with
+// each other. Two accesses of which one writes race when the earlier stamp is not ordered before
+// the later access and they come from different lanes.
 //
-// Stamp: clock << 13 | strong << 12 | several warps << 11 | warp << 6 | several lanes << 5 | lane. A warp keeps
-// `floor`: every stamp up to it is ordered before the warp, so that one comparison of four stamps
-// settles nearly all accesses; only what is left asks `conflicts`.
+// Stamp: clock << 13 | strong << 12 | several warps << 11 | warp << 6 | several lanes << 5 | lane.
+// A warp keeps `floor`: every stamp up to it is ordered before the warp, so that one comparison of
+// four stamps settles nearly all accesses; only what is left asks `conflicts`.
 //
 // Contract: clocks only grow, from block to block too: stamps of an earlier block are stale.
 #pragma once
@@ -60,8 +60,7 @@ KV_INLINE bool read_four(const uint32_t* writers, uint32_t* readers, Stamps mine
   return any_set((w > low) & (w != mine));
 }
 
-KV_INLINE bool write_four(uint32_t* writers, const uint32_t* readers, Stamps mine,
-                          uint32_t floor) {
+KV_INLINE bool write_four(uint32_t* writers, const uint32_t* readers, Stamps mine, uint32_t floor) {
   const Stamps w = load_stamps(writers), r = load_stamps(readers), low = all_stamps(floor);
   if (any_set(((w > low) & (w != mine)) | ((r > low) & (r != mine)))) return true;
   store_stamps(writers, mine);

@@ -1,12 +1,13 @@
 // Memory lane by lane: the exact path behind the fast ones of isa/memory.cpp. Lanes go in ascending
 // order. Faults (bounds, freed, misaligned, wrong space) stop the kernel; everything else reports
 // and goes on.
+#include "harness/simt/exec/access.h"
+
 #include <algorithm>
 #include <cstring>
 #include <optional>
 
 #include "harness/simt/check/global_race.h"
-#include "harness/simt/exec/access.h"
 #include "harness/simt/exec/atomic.h"
 #include "harness/simt/exec/cold.h"
 #include "harness/simt/exec/report.h"
@@ -26,10 +27,14 @@ std::optional<Target> fault(const Access& a, uint32_t kind, Space space, uint64_
                             const std::string& why) {
   a.w.stop = Stop::kFault;
   if (fresh(a.w, a.i, kind)) {
-    file(a.w, a.i, {.kind = kind, .lane = a.lane, .address = address, .bytes = a.bytes,
-                    .space = space,
-                    .message = thread_name(a.w, a.lane) + " " + verb(a) + " " +
-                               std::to_string(a.bytes) + " bytes at " + why});
+    file(a.w, a.i,
+         {.kind = kind,
+          .lane = a.lane,
+          .address = address,
+          .bytes = a.bytes,
+          .space = space,
+          .message = thread_name(a.w, a.lane) + " " + verb(a) + " " + std::to_string(a.bytes) +
+                     " bytes at " + why});
   }
   return std::nullopt;
 }
@@ -47,12 +52,16 @@ void check_rights(const Access& a, const Target& t) {
   const uint32_t rights = a.w.launch->cold->space->access(*t.extent, t.address, a.bytes);
   const uint32_t wanted = (a.read ? KV_SIMT_ACCESS_READ : 0) | (a.write ? 2u : 0);
   if ((rights & wanted) == wanted || !fresh(a.w, a.i, KV_SIMT_KIND_ACCESS_RIGHTS)) return;
-  file(a.w, a.i, {.kind = KV_SIMT_KIND_ACCESS_RIGHTS, .lane = a.lane, .address = t.address,
-                  .bytes = a.bytes, .space = Space::kGlobal,
-                  .message = thread_name(a.w, a.lane) + " " + verb(a) + " " +
-                             std::to_string(a.bytes) + " bytes at " + hex(t.address) + ", " +
-                             extent_name(*a.w.launch->cold->space, t.address) +
-                             (rights == 0 ? ", declared off limits" : ", declared read-only")});
+  file(a.w, a.i,
+       {.kind = KV_SIMT_KIND_ACCESS_RIGHTS,
+        .lane = a.lane,
+        .address = t.address,
+        .bytes = a.bytes,
+        .space = Space::kGlobal,
+        .message = thread_name(a.w, a.lane) + " " + verb(a) + " " + std::to_string(a.bytes) +
+                   " bytes at " + hex(t.address) + ", " +
+                   extent_name(*a.w.launch->cold->space, t.address) +
+                   (rights == 0 ? ", declared off limits" : ", declared read-only")});
 }
 
 std::optional<Target> global_target(const Access& a, uint64_t address) {
@@ -70,8 +79,9 @@ std::optional<Target> global_target(const Access& a, uint64_t address) {
                  hex(address) + ", " + extent_name(space, address));
   }
   if (!space.touch(*e, address + first, count)) {
-    return fault(a, KV_SIMT_KIND_API, Space::kGlobal, address,
-                 hex(address) + ": the limit of real device memory (config.memory_bytes) is reached");
+    return fault(
+        a, KV_SIMT_KIND_API, Space::kGlobal, address,
+        hex(address) + ": the limit of real device memory (config.memory_bytes) is reached");
   }
   Target t{Space::kGlobal, address, reinterpret_cast<uint8_t*>(address), e};
   check_rights(a, t);
@@ -92,8 +102,8 @@ std::optional<Target> resolve(const Access& a, uint64_t address) {
     if (in(layout::kSharedWindow)) space = Space::kShared, address -= layout::kSharedWindow;
     if (in(layout::kLocalWindow)) space = Space::kLocal, address -= layout::kLocalWindow;
     if (in(layout::kParamWindow)) space = Space::kParam, address -= layout::kParamWindow;
-  } else if (space != Space::kGlobal && address - layout::kSharedWindow < 3 * layout::kWindowBytes *
-                                                     256) {
+  } else if (space != Space::kGlobal &&
+             address - layout::kSharedWindow < 3 * layout::kWindowBytes * 256) {
     return fault(a, KV_SIMT_KIND_OUT_OF_BOUNDS, space, address,
                  hex(address) + ": a generic address where the instruction wants an offset");
   }
@@ -159,7 +169,6 @@ void read_bytes(const Access& a, const Target& t, uint8_t* out) {
   std::memcpy(out, t.data, a.bytes);
 }
 
-
 void write_bytes(const Access& a, const Target& t, const uint8_t* from) {
   if (t.space == Space::kLocal) {
     return for_local_words(a, t, [&](uint32_t at, uint8_t* data, uint64_t, uint32_t count) {
@@ -168,7 +177,6 @@ void write_bytes(const Access& a, const Target& t, const uint8_t* from) {
   }
   std::memcpy(t.data, from, a.bytes);
 }
-
 
 /// Undefined bytes of the access, one bit each.
 uint32_t undefined_bytes(const Access& a, const Target& t) {
@@ -185,7 +193,6 @@ uint32_t undefined_bytes(const Access& a, const Target& t) {
   }
   return ~defined & low_mask(a.bytes) & a.used;
 }
-
 
 void set_undefined_bytes(const Access& a, const Target& t, uint32_t undefined) {
   if (t.space == Space::kLocal) {
@@ -219,11 +226,15 @@ void report_race(const Access& a, const Target& t, const std::string& other, boo
   if (raced.size() < 65536) raced.insert(race_place(a.w, t.space, t.address));
   if (!fresh(a.w, a.i, kind)) return;
   const bool shared = t.space == Space::kShared;
-  const std::string where = shared ? "shared offset " + std::to_string(t.address)
-                                   : hex(t.address) + ", " +
-                                         extent_name(*a.w.launch->cold->space, t.address);
+  const std::string where =
+      shared ? "shared offset " + std::to_string(t.address)
+             : hex(t.address) + ", " + extent_name(*a.w.launch->cold->space, t.address);
   file(a.w, a.i,
-       {.kind = kind, .lane = a.lane, .address = t.address, .bytes = a.bytes, .space = t.space,
+       {.kind = kind,
+        .lane = a.lane,
+        .address = t.address,
+        .bytes = a.bytes,
+        .space = t.space,
         .message = thread_name(a.w, a.lane) + " " + verb(a) + " " + where + ", which " + other +
                    (other_writes ? " wrote" : " read") + " with nothing to order the two" +
                    (same_value ? " (the same value)" : "") +
@@ -234,7 +245,8 @@ void report_race(const Access& a, const Target& t, const std::string& other, boo
 void shared_race(const Access& a, const Target& t, const uint8_t* value) {
   Block& b = *a.w.block;
   const uint32_t shift = a.w.launch->shared_shift, me = a.w.clock.base + a.lane;
-  uint32_t first = uint32_t(t.address >> shift), last = uint32_t((t.address + a.bytes - 1) >> shift);
+  uint32_t first = uint32_t(t.address >> shift),
+           last = uint32_t((t.address + a.bytes - 1) >> shift);
   const auto conflicts = [&](uint32_t stamp) {
     return !(a.strong && (stamp & WarpClock::kStrong)) && a.w.clock.conflicts(stamp, me);
   };
@@ -327,8 +339,7 @@ bool synchronises(const Access& a, const Target& t) {
 
 SyncVariable& variable_of(const Access& a, const Target& t) {
   const bool global = t.space == Space::kGlobal;
-  return a.w.launch->cold->sync
-      .variables[global ? t.address : a.w.block->index << 20 | t.address];
+  return a.w.launch->cold->sync.variables[global ? t.address : a.w.block->index << 20 | t.address];
 }
 
 /// A strong read takes over what writers of the address have published.
@@ -381,8 +392,11 @@ bool pending_copy(const Access& a, const Target& t) {
         if (t.address < batch.to[l] + batch.bytes && batch.to[l] < t.address + a.bytes) {
           if ((a.w.launch->checks & KV_SIMT_CHECK_ASYNC) && fresh(a.w, a.i, KV_SIMT_KIND_ASYNC)) {
             file(a.w, a.i,
-                 {.kind = KV_SIMT_KIND_ASYNC, .lane = a.lane, .address = t.address,
-                  .bytes = a.bytes, .space = t.space,
+                 {.kind = KV_SIMT_KIND_ASYNC,
+                  .lane = a.lane,
+                  .address = t.address,
+                  .bytes = a.bytes,
+                  .space = t.space,
                   .message = thread_name(a.w, a.lane) + " reads shared offset " +
                              std::to_string(t.address) + " while the cp.async at " +
                              place_name(*meta_of(a.w, batch.ins).source) +
@@ -396,18 +410,21 @@ bool pending_copy(const Access& a, const Target& t) {
   return false;
 }
 
-
 void report_undefined_store(const Access& a, const Target& t, uint32_t bytes,
                             const Origin& origin) {
   const uint32_t kind = origin.why ? KV_SIMT_KIND_BARRIER : KV_SIMT_KIND_UNDEFINED;
   if (origin.why && !(a.w.launch->checks & KV_SIMT_CHECK_BARRIER)) return;
   if (!a.w.launch->check_undefined || !fresh_pending(a.w, a.i, kind)) return;
-  const Report report = {
-      .kind = kind, .lane = a.lane, .address = t.address, .bytes = a.bytes, .space = t.space,
-      .message = thread_name(a.w, a.lane) + " stores " +
-          std::to_string(__builtin_popcount(bytes)) + " undefined bytes at " +
-                   hex(t.address) + " (" + extent_name(*a.w.launch->cold->space, t.address) +
-                   "); " + origin_name(a.w, origin)};
+  const Report report = {.kind = kind,
+                         .lane = a.lane,
+                         .address = t.address,
+                         .bytes = a.bytes,
+                         .space = t.space,
+                         .message = thread_name(a.w, a.lane) + " stores " +
+                                    std::to_string(__builtin_popcount(bytes)) +
+                                    " undefined bytes at " + hex(t.address) + " (" +
+                                    extent_name(*a.w.launch->cold->space, t.address) + "); " +
+                                    origin_name(a.w, origin)};
   if (!origin.load || origin.why) return file(a.w, a.i, report);
   file_unless_raced(a.w, a.i, report, race_place(a.w, ptx::Space(origin.space), origin.address));
 }
@@ -416,9 +433,7 @@ namespace {
 
 // --- registers
 
-bool wide(const Access& a, uint32_t operand) {
-  return meta_of(a.w, a.i).classes[operand] == '4';
-}
+bool wide(const Access& a, uint32_t operand) { return meta_of(a.w, a.i).classes[operand] == '4'; }
 
 uint64_t read_register(const Access& a, uint32_t operand) {
   if (wide(a, operand)) return slot<uint64_t>(a.w, a.i->r[operand])[a.lane];
@@ -532,8 +547,7 @@ bool atomic_lane(Access& a, uint64_t address) {
   check_race(a, *t, nullptr);
   const uint64_t before = element(data, i->width);
   const uint64_t operand = read_register(a, first + 1);
-  const uint64_t second =
-      meta_of(a.w, i).sources > 2 ? read_register(a, first + 2) : 0;
+  const uint64_t second = meta_of(a.w, i).sources > 2 ? read_register(a, first + 2) : 0;
   const uint64_t after = atomic_result(AtomicKind(i->mode >> 4), AtomicType(i->mode & 15), before,
                                        operand, second, t->space == Space::kGlobal);
   std::memcpy(data, &after, i->width);
@@ -563,12 +577,14 @@ bool atomic_lane(Access& a, uint64_t address) {
 uint64_t address_of(const Warp& w, const Ins* i, uint32_t lane) {
   const uint32_t operand = meta_of(w, i).destinations;
   switch (AddressMode(i->mode)) {
-    case AddressMode::kConstant: return uint64_t(i->imm);
+    case AddressMode::kConstant:
+      return uint64_t(i->imm);
     case AddressMode::kRegister32: {
       const uint32_t base = slot<uint32_t>(const_cast<Warp&>(w), i->r[operand])[lane];
       return uint32_t(base + uint32_t(i->imm));
     }
-    default: return slot<uint64_t>(const_cast<Warp&>(w), i->r[operand])[lane] + uint64_t(i->imm);
+    default:
+      return slot<uint64_t>(const_cast<Warp&>(w), i->r[operand])[lane] + uint64_t(i->imm);
   }
 }
 

@@ -1,6 +1,6 @@
 // Purpose: one lane's access to memory, checked in every way.
-// Contract: for cold code. `resolve` reports and stops the warp (Stop::kFault) where the access must
-// not be made; the other functions report and go on.
+// Contract: for cold code. `resolve` reports and stops the warp (Stop::kFault) where the access
+// must not be made; the other functions report and go on.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ namespace kv::simt {
 
 struct Target {
   ptx::Space space = ptx::Space::kGlobal;
-  uint64_t address = 0;       // global address, or offset in the space
-  uint8_t* data = nullptr;    // null for local memory, which is interleaved
+  uint64_t address = 0;     // global address, or offset in the space
+  uint8_t* data = nullptr;  // null for local memory, which is interleaved
   Extent* extent = nullptr;
 };
 
@@ -23,10 +23,10 @@ struct Access {
   ptx::Space space = ptx::Space::kGlobal;  // as the instruction says
   uint32_t lane = 0;
   uint32_t bytes = 0;
-  uint32_t used = ~0u;        // bytes whose value matters
+  uint32_t used = ~0u;  // bytes whose value matters
   bool write = false;
   bool read = false;
-  bool strong = false;        // an atomic or the like: never races
+  bool strong = false;  // an atomic or the like: never races
 };
 
 std::optional<Target> resolve(const Access& a, uint64_t address);
@@ -39,8 +39,7 @@ void set_undefined_bytes(const Access& a, const Target& t, uint32_t undefined);
 void check_race(const Access& a, const Target& t, const uint8_t* value);
 /// True, and reported, if the bytes read are the destination of an unfinished cp.async.
 bool pending_copy(const Access& a, const Target& t);
-void report_undefined_store(const Access& a, const Target& t, uint32_t bytes,
-                            const Origin& origin);
+void report_undefined_store(const Access& a, const Target& t, uint32_t bytes, const Origin& origin);
 /// One bit for each byte to eight bits for each byte.
 uint64_t spread(uint32_t bytes, uint32_t width);
 inline uint32_t low_mask(uint32_t bytes) { return bytes >= 32 ? ~0u : (1u << bytes) - 1; }

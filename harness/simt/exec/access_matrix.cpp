@@ -27,10 +27,12 @@ void transpose(Matrix& m) {
 
 uint64_t row_address(Warp& w, const Ins* i, uint32_t operand, uint32_t lane) {
   switch (AddressMode(i->mode)) {
-    case AddressMode::kConstant: return uint64_t(i->imm);
+    case AddressMode::kConstant:
+      return uint64_t(i->imm);
     case AddressMode::kRegister32:
       return uint32_t(slot<uint32_t>(w, i->r[operand])[lane] + uint32_t(i->imm));
-    default: return slot<uint64_t>(w, i->r[operand])[lane] + uint64_t(i->imm);
+    default:
+      return slot<uint64_t>(w, i->r[operand])[lane] + uint64_t(i->imm);
   }
 }
 

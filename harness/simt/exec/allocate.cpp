@@ -36,7 +36,7 @@ class BitRow {
 };
 
 struct Flow {
-  std::vector<uint32_t> begin;                 // of each block; one past the last at the end
+  std::vector<uint32_t> begin;  // of each block; one past the last at the end
   std::vector<std::vector<uint32_t>> successors;
   std::vector<BitRow> in, out;
 };
@@ -54,7 +54,8 @@ Flow flow_of(const Lowered& lowered, size_t width) {
   for (uint32_t b = 0; b < blocks; ++b) {
     const Step& last = lowered.steps[flow.begin[b + 1] - 1];
     if (last.target >= 0) flow.successors[b].push_back(block_of[size_t(last.target)]);
-    if ((!last.control || last.falls_through) && b + 1 < blocks) flow.successors[b].push_back(b + 1);
+    if ((!last.control || last.falls_through) && b + 1 < blocks)
+      flow.successors[b].push_back(b + 1);
   }
   flow.in.assign(blocks, BitRow(width));
   flow.out = flow.in;

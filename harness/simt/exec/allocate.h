@@ -16,7 +16,7 @@ struct RegisterFile {
   std::vector<uint16_t> place;          // of each virtual register: slot, or predicate index
   std::vector<uint32_t> live_at_entry;  // may be read before written
   uint32_t slots = 0, predicates = 0;
-  uint32_t registers = 0;               // most 32-bit registers live at once, constants aside
+  uint32_t registers = 0;  // most 32-bit registers live at once, constants aside
 };
 
 /// First steps of basic blocks, ascending.

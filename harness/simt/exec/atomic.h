@@ -10,9 +10,30 @@
 namespace kv::simt {
 
 enum class AtomicKind : uint8_t {
-  kAdd, kMin, kMax, kIncrement, kDecrement, kAnd, kOr, kXor, kExchange, kCompareSwap,
+  kAdd,
+  kMin,
+  kMax,
+  kIncrement,
+  kDecrement,
+  kAnd,
+  kOr,
+  kXor,
+  kExchange,
+  kCompareSwap,
 };
-enum class AtomicType : uint8_t { kU32, kS32, kU64, kS64, kF32, kF64, kF16, kF16x2, kBf16, kBf16x2, kB16 };
+enum class AtomicType : uint8_t {
+  kU32,
+  kS32,
+  kU64,
+  kS64,
+  kF32,
+  kF64,
+  kF16,
+  kF16x2,
+  kBf16,
+  kBf16x2,
+  kB16
+};
 
 uint64_t atomic_result(AtomicKind kind, AtomicType type, uint64_t before, uint64_t a, uint64_t b,
                        bool global);

@@ -17,34 +17,62 @@ uint32_t special_value(const Warp& w, Special what, uint32_t lane) {
   const LaunchCold& cold = *w.launch->cold;
   const uint32_t t = w.id * 32 + lane;
   switch (what) {
-    case Special::kTidX: return t % cold.block.x;
-    case Special::kTidY: return t / cold.block.x % cold.block.y;
-    case Special::kTidZ: return t / cold.block.x / cold.block.y;
-    case Special::kNtidX: return cold.block.x;
-    case Special::kNtidY: return cold.block.y;
-    case Special::kNtidZ: return cold.block.z;
-    case Special::kCtaidX: return w.block->ctaid[0];
-    case Special::kCtaidY: return w.block->ctaid[1];
-    case Special::kCtaidZ: return w.block->ctaid[2];
-    case Special::kNctaidX: return cold.grid.x;
-    case Special::kNctaidY: return cold.grid.y;
-    case Special::kNctaidZ: return cold.grid.z;
-    case Special::kLaneId: return lane;
-    case Special::kWarpId: return w.id;
-    case Special::kNwarpId: return w.block->warps;
-    case Special::kNsmId: return 108;
-    case Special::kGridId: return uint32_t(cold.number);
-    case Special::kLanemaskEq: return 1u << lane;
-    case Special::kLanemaskLt: return (1u << lane) - 1;
-    case Special::kLanemaskLe: return (2u << lane) - 1;
-    case Special::kLanemaskGt: return ~((2u << lane) - 1);
-    case Special::kLanemaskGe: return ~((1u << lane) - 1);
-    case Special::kDynamicSharedBytes: return cold.dynamic_shared_bytes;
-    case Special::kTotalSharedBytes: return w.block->shared_bytes;
-    case Special::kOne: return 1;
-    case Special::kEnvReg1: return uint32_t(cold.workspace >> 32);
-    case Special::kEnvReg2: return uint32_t(cold.workspace);
-    default: return 0;  // %smid, clocks: a kernel that looks at them must not change its results
+    case Special::kTidX:
+      return t % cold.block.x;
+    case Special::kTidY:
+      return t / cold.block.x % cold.block.y;
+    case Special::kTidZ:
+      return t / cold.block.x / cold.block.y;
+    case Special::kNtidX:
+      return cold.block.x;
+    case Special::kNtidY:
+      return cold.block.y;
+    case Special::kNtidZ:
+      return cold.block.z;
+    case Special::kCtaidX:
+      return w.block->ctaid[0];
+    case Special::kCtaidY:
+      return w.block->ctaid[1];
+    case Special::kCtaidZ:
+      return w.block->ctaid[2];
+    case Special::kNctaidX:
+      return cold.grid.x;
+    case Special::kNctaidY:
+      return cold.grid.y;
+    case Special::kNctaidZ:
+      return cold.grid.z;
+    case Special::kLaneId:
+      return lane;
+    case Special::kWarpId:
+      return w.id;
+    case Special::kNwarpId:
+      return w.block->warps;
+    case Special::kNsmId:
+      return 108;
+    case Special::kGridId:
+      return uint32_t(cold.number);
+    case Special::kLanemaskEq:
+      return 1u << lane;
+    case Special::kLanemaskLt:
+      return (1u << lane) - 1;
+    case Special::kLanemaskLe:
+      return (2u << lane) - 1;
+    case Special::kLanemaskGt:
+      return ~((2u << lane) - 1);
+    case Special::kLanemaskGe:
+      return ~((1u << lane) - 1);
+    case Special::kDynamicSharedBytes:
+      return cold.dynamic_shared_bytes;
+    case Special::kTotalSharedBytes:
+      return w.block->shared_bytes;
+    case Special::kOne:
+      return 1;
+    case Special::kEnvReg1:
+      return uint32_t(cold.workspace >> 32);
+    case Special::kEnvReg2:
+      return uint32_t(cold.workspace);
+    default:
+      return 0;  // %smid, clocks: a kernel that looks at them must not change its results
   }
 }
 
@@ -87,8 +115,8 @@ void BlockPlace::prepare(LaunchState& launch, uint32_t shared_bytes) {
     cold_.memory = std::make_unique_for_overwrite<uint8_t[]>(total);
     cold_.memory_bytes = total;
   }
-  uint8_t* at = reinterpret_cast<uint8_t*>(
-      round_up(reinterpret_cast<uint64_t>(cold_.memory.get())));
+  uint8_t* at =
+      reinterpret_cast<uint8_t*>(round_up(reinterpret_cast<uint64_t>(cold_.memory.get())));
   const uint64_t granules = (shared >> p.shared_granule_shift) + 16;
   if (cold_.writers.size() < granules || cold_.clock > WarpClock::kClockMax / 2) {
     cold_.writers.assign(std::max<uint64_t>(granules, cold_.writers.size()), 0);
@@ -231,9 +259,11 @@ void BlockPlace::arrive(Warp& w) {
   const auto complain = [&](const std::string& what) {
     if (!checks || !fresh(w, i, KV_SIMT_KIND_BARRIER)) return;
     const auto lane = uint32_t(__builtin_ctz(w.active));
-    file(w, i, {.kind = KV_SIMT_KIND_BARRIER, .lane = lane,
-                .message = thread_name(w, lane) + ": barrier " + std::to_string(w.barrier_id) +
-                           ": " + what});
+    file(w, i,
+         {.kind = KV_SIMT_KIND_BARRIER,
+          .lane = lane,
+          .message =
+              thread_name(w, lane) + ": barrier " + std::to_string(w.barrier_id) + ": " + what});
   };
   if (w.barrier_count % 32) {
     complain("a thread count of " + std::to_string(w.barrier_count) +
@@ -278,10 +308,12 @@ void BlockPlace::check_whole(Barrier& b) {
     const Ins* i = at(w, w.pc) - 1;
     const auto lane = uint32_t(__builtin_ctz(w.active));
     if (fresh(w, i, KV_SIMT_KIND_BARRIER)) {
-      file(w, i, {.kind = KV_SIMT_KIND_BARRIER, .lane = lane,
-                  .message = thread_name(w, lane) + ": a barrier of the whole block, but " +
-                             std::to_string(__builtin_popcount(exited)) + " of " +
-                             std::to_string(block_.warps) + " warps have exited"});
+      file(w, i,
+           {.kind = KV_SIMT_KIND_BARRIER,
+            .lane = lane,
+            .message = thread_name(w, lane) + ": a barrier of the whole block, but " +
+                       std::to_string(__builtin_popcount(exited)) + " of " +
+                       std::to_string(block_.warps) + " warps have exited"});
     }
   }
   complete(b, true);

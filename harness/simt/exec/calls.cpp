@@ -86,15 +86,18 @@ std::string convert(const Conversion& c, uint64_t value, const std::string& text
   };
   switch (c.type) {
     case 'd':
-    case 'i': return print("lld", c.wide ? (long long)value : (long long)int32_t(value));
+    case 'i':
+      return print("lld", c.wide ? (long long)value : (long long)int32_t(value));
     case 'u':
     case 'o':
     case 'x':
     case 'X':
       return print(std::string("ll") + c.type,
                    c.wide ? (unsigned long long)value : (unsigned long long)uint32_t(value));
-    case 'c': return print("c", int(value & 0xff));
-    case 'p': return "0x" + hex(value).substr(2);
+    case 'c':
+      return print("c", int(value & 0xff));
+    case 'p':
+      return "0x" + hex(value).substr(2);
     case 'f':
     case 'F':
     case 'e':
@@ -102,9 +105,12 @@ std::string convert(const Conversion& c, uint64_t value, const std::string& text
     case 'g':
     case 'G':
     case 'a':
-    case 'A': return print(std::string(1, c.type), __builtin_bit_cast(double, value));
-    case 's': return print("s", text.substr(0, 1000).c_str());
-    default: return std::string("%") + c.type;
+    case 'A':
+      return print(std::string(1, c.type), __builtin_bit_cast(double, value));
+    case 's':
+      return print("s", text.substr(0, 1000).c_str());
+    default:
+      return std::string("%") + c.type;
   }
 }
 
@@ -176,9 +182,11 @@ const Ins* assert_failed(Warp& w, const Ins* i) {
                      reader.text(function, &in);
   if (!known) return nullptr;
   if (fresh(w, i, KV_SIMT_KIND_TRAP)) {
-    file(w, i, {.kind = KV_SIMT_KIND_TRAP, .lane = lane,
-                .message = thread_name(w, lane) + ": assertion failed: " + what + " (" + where +
-                           ":" + std::to_string(line) + ", " + in + ")"});
+    file(w, i,
+         {.kind = KV_SIMT_KIND_TRAP,
+          .lane = lane,
+          .message = thread_name(w, lane) + ": assertion failed: " + what + " (" + where + ":" +
+                     std::to_string(line) + ", " + in + ")"});
   }
   w.stop = Stop::kTrap;
   return nullptr;

@@ -14,9 +14,9 @@ enum class AccessKind : uint16_t { kLoad, kStore, kAtomic };
 
 /// Bits of Ins::flags for memory.
 namespace access_flags {
-inline constexpr uint16_t kSigned = 1;    // sign-extend the element
-inline constexpr uint16_t kTo16 = 2;      // into a 16-bit register
-inline constexpr uint16_t kStrong = 4;    // volatile, relaxed, acquire, release, atomics
+inline constexpr uint16_t kSigned = 1;  // sign-extend the element
+inline constexpr uint16_t kTo16 = 2;    // into a 16-bit register
+inline constexpr uint16_t kStrong = 4;  // volatile, relaxed, acquire, release, atomics
 inline constexpr uint16_t kAcquire = 8;
 inline constexpr uint16_t kRelease = 16;
 inline constexpr uint16_t kNoResult = 32;  // red

@@ -66,9 +66,11 @@ std::string lanes_name(uint32_t lanes) { return "lanes " + hex(lanes); }
 void report_absent(Warp& w, const Ins* i, uint32_t absent, const char* why) {
   if (!(w.launch->checks & KV_SIMT_CHECK_BARRIER) || !fresh(w, i, KV_SIMT_KIND_BARRIER)) return;
   const auto lane = uint32_t(__builtin_ctz(w.active));
-  file(w, i, {.kind = KV_SIMT_KIND_BARRIER, .lane = lane,
-              .message = thread_name(w, lane) + ": waits for " + lanes_name(absent) +
-                         " of its warp, " + why + "; " + lanes_name(w.active) + " are here"});
+  file(w, i,
+       {.kind = KV_SIMT_KIND_BARRIER,
+        .lane = lane,
+        .message = thread_name(w, lane) + ": waits for " + lanes_name(absent) + " of its warp, " +
+                   why + "; " + lanes_name(w.active) + " are here"});
 }
 
 /// The current fragment is gone or parked: go on with another one.
@@ -139,7 +141,8 @@ const Ins* at(const Warp& w, uint32_t pc) { return w.code + (tainting(w) ? pc * 
 
 const Ins* block_end(Warp& w, const Ins* i) {
   account(w, i);
-  if (w.fragments != 0 || w.slice <= 0) [[unlikely]] return leave_block(w, i + 1);
+  if (w.fragments != 0 || w.slice <= 0) [[unlikely]]
+    return leave_block(w, i + 1);
   KV_NEXT(w, i + 1);
 }
 
@@ -148,10 +151,12 @@ const Ins* branch(Warp& w, const Ins* i) {
   const uint32_t taken = guarded(w, i);
   const Ins* next = w.code + i->target;
   if (taken != w.active) {
-    if (taken != 0) [[unlikely]] return diverge(w, i, taken);
+    if (taken != 0) [[unlikely]]
+      return diverge(w, i, taken);
     next = i + 1;
   }
-  if (w.fragments != 0 || w.slice <= 0) [[unlikely]] return leave_block(w, next);
+  if (w.fragments != 0 || w.slice <= 0) [[unlikely]]
+    return leave_block(w, next);
   KV_NEXT(w, next);
 }
 
@@ -201,10 +206,12 @@ const Ins* barrier(Warp& w, const Ins* i) {
     if (absent && (i->flags & barrier_flags::kAligned) &&
         (w.launch->checks & KV_SIMT_CHECK_BARRIER) && fresh(w, i, KV_SIMT_KIND_BARRIER)) {
       const auto lane = uint32_t(__builtin_ctz(w.active));
-      file(w, i, {.kind = KV_SIMT_KIND_BARRIER, .lane = lane,
-                  .message = thread_name(w, lane) + ": a barrier in divergent code: " +
-                             lanes_name(w.active) + " of the warp arrive, " + lanes_name(absent) +
-                             " are elsewhere"});
+      file(w, i,
+           {.kind = KV_SIMT_KIND_BARRIER,
+            .lane = lane,
+            .message = thread_name(w, lane) +
+                       ": a barrier in divergent code: " + lanes_name(w.active) +
+                       " of the warp arrive, " + lanes_name(absent) + " are elsewhere"});
     }
   }
   account(w, i);
@@ -259,17 +266,19 @@ const Ins* await_lanes(Warp& w, const Ins* i, uint32_t needed) {
 void report_member_mask(Warp& w, const Ins* i, uint32_t named, uint32_t executing) {
   if (!(w.launch->checks & KV_SIMT_CHECK_BARRIER) || !fresh(w, i, KV_SIMT_KIND_BARRIER)) return;
   const auto lane = uint32_t(__builtin_ctz(executing & ~named));
-  file(w, i, {.kind = KV_SIMT_KIND_BARRIER, .lane = lane,
-              .message = thread_name(w, lane) + ": the member mask " + hex(named) +
-                         " does not name this lane (" + std::to_string(lane) + ")"});
+  file(w, i,
+       {.kind = KV_SIMT_KIND_BARRIER,
+        .lane = lane,
+        .message = thread_name(w, lane) + ": the member mask " + hex(named) +
+                   " does not name this lane (" + std::to_string(lane) + ")"});
 }
 
 const Ins* trap(Warp& w, const Ins* i) {
   const auto lane = uint32_t(__builtin_ctz(w.exec));
   w.stop = Stop::kTrap;
   if (fresh(w, i, KV_SIMT_KIND_TRAP)) {
-    file(w, i, {.kind = KV_SIMT_KIND_TRAP, .lane = lane,
-                .message = thread_name(w, lane) + ": trap"});
+    file(w, i,
+         {.kind = KV_SIMT_KIND_TRAP, .lane = lane, .message = thread_name(w, lane) + ": trap"});
   }
   return nullptr;
 }

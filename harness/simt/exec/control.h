@@ -14,17 +14,17 @@ const Ins* branch(Warp& w, const Ins* i);       // target, guard
 const Ins* exit_lanes(Warp& w, const Ins* i);   // ret of a kernel, exit
 const Ins* guard_begin(Warp& w, const Ins* i);  // skips `target` instructions if no lane is left
 const Ins* guard_end(Warp& w, const Ins* i);
-const Ins* barrier(Warp& w, const Ins* i);      // {result,} id, count{, predicate}
-const Ins* warp_sync(Warp& w, const Ins* i);    // r[0] member mask
+const Ins* barrier(Warp& w, const Ins* i);    // {result,} id, count{, predicate}
+const Ins* warp_sync(Warp& w, const Ins* i);  // r[0] member mask
 const Ins* trap(Warp& w, const Ins* i);
 const Ins* yield_slice(Warp& w, const Ins* i);  // nanosleep: the others first
 
 /// Bits of Ins::flags of barrier.
 namespace barrier_flags {
 inline constexpr uint16_t kHasCount = 1;
-inline constexpr uint16_t kArrive = 2;   // bar.arrive
+inline constexpr uint16_t kArrive = 2;  // bar.arrive
 inline constexpr uint16_t kAligned = 4;
-inline constexpr uint16_t kReduce = 8;   // barrier.red: mode 0 popc, 1 and, 2 or
+inline constexpr uint16_t kReduce = 8;  // barrier.red: mode 0 popc, 1 and, 2 or
 }  // namespace barrier_flags
 
 /// Runs until the warp stops.

@@ -20,35 +20,53 @@ struct Kind {
 
 Kind kind_of(Type t) {
   switch (t) {
-    case Type::kU8: return {8, false};
-    case Type::kS8: return {8, true};
-    case Type::kU16: return {16, false};
-    case Type::kS16: return {16, true};
-    case Type::kU32: return {32, false};
-    case Type::kS32: return {32, true};
-    case Type::kU64: return {64, false};
-    case Type::kS64: return {64, true};
+    case Type::kU8:
+      return {8, false};
+    case Type::kS8:
+      return {8, true};
+    case Type::kU16:
+      return {16, false};
+    case Type::kS16:
+      return {16, true};
+    case Type::kU32:
+      return {32, false};
+    case Type::kS32:
+      return {32, true};
+    case Type::kU64:
+      return {64, false};
+    case Type::kS64:
+      return {64, true};
     case Type::kF16:
     case Type::kBf16:
     case Type::kTf32:
     case Type::kF32:
-    case Type::kF64: return {0, false, true, 1, t};
-    case Type::kF16x2: return {0, false, true, 2, Type::kF16};
-    case Type::kBf16x2: return {0, false, true, 2, Type::kBf16};
-    case Type::kE4m3x2: return {0, false, true, 2, Type::kE4m3};
-    case Type::kE5m2x2: return {0, false, true, 2, Type::kE5m2};
-    default: return {};
+    case Type::kF64:
+      return {0, false, true, 1, t};
+    case Type::kF16x2:
+      return {0, false, true, 2, Type::kF16};
+    case Type::kBf16x2:
+      return {0, false, true, 2, Type::kBf16};
+    case Type::kE4m3x2:
+      return {0, false, true, 2, Type::kE4m3};
+    case Type::kE5m2x2:
+      return {0, false, true, 2, Type::kE5m2};
+    default:
+      return {};
   }
 }
 
 uint32_t element_bits(Type t) {
   switch (t) {
-    case Type::kF64: return 64;
+    case Type::kF64:
+      return 64;
     case Type::kF32:
-    case Type::kTf32: return 32;
+    case Type::kTf32:
+      return 32;
     case Type::kE4m3:
-    case Type::kE5m2: return 8;
-    default: return 16;
+    case Type::kE5m2:
+      return 8;
+    default:
+      return 16;
   }
 }
 
@@ -67,20 +85,24 @@ Wide clamped(const Kind& k, Wide v) {
 
 double float_value(Type t, uint64_t raw, bool ftz) {
   switch (t) {
-    case Type::kF64: return double_of(raw);
-    case Type::kF16: return half_value(uint32_t(raw) & 0xffff);
-    case Type::kBf16: return bfloat_value(uint32_t(raw) & 0xffff);
-    case Type::kE5m2: return half_value((uint32_t(raw) & 255) << 8);
-    case Type::kE4m3: return e4m3_number(uint32_t(raw) & 255);
-    default: return float_of(ftz ? flush(uint32_t(raw)) : uint32_t(raw));
+    case Type::kF64:
+      return double_of(raw);
+    case Type::kF16:
+      return half_value(uint32_t(raw) & 0xffff);
+    case Type::kBf16:
+      return bfloat_value(uint32_t(raw) & 0xffff);
+    case Type::kE5m2:
+      return half_value((uint32_t(raw) & 255) << 8);
+    case Type::kE4m3:
+      return e4m3_number(uint32_t(raw) & 255);
+    default:
+      return float_of(ftz ? flush(uint32_t(raw)) : uint32_t(raw));
   }
 }
 
 Round round_of(uint16_t flags) { return Round(flags & convert_flags::kRoundMask & 3); }
 
-double integral(double x, uint16_t flags) {
-  return to_integral_value(x, round_of(flags));
-}
+double integral(double x, uint16_t flags) { return to_integral_value(x, round_of(flags)); }
 
 /// A float, exact in `x` or rounded to odd, to the element type.
 uint64_t encode(Type t, double x, uint16_t flags) {
@@ -88,12 +110,16 @@ uint64_t encode(Type t, double x, uint16_t flags) {
   if (!(x == x)) {
     if (flags & kSat) return 0;
     switch (t) {
-      case Type::kF64: return kNanBits64;
+      case Type::kF64:
+        return kNanBits64;
       case Type::kF16:
-      case Type::kBf16: return 0x7fff;
+      case Type::kBf16:
+        return 0x7fff;
       case Type::kE4m3:
-      case Type::kE5m2: return 0x7f;
-      default: return kNanBits;
+      case Type::kE5m2:
+        return 0x7f;
+      default:
+        return kNanBits;
     }
   }
   if ((flags & kRelu) && x <= 0) x = 0;
@@ -101,7 +127,8 @@ uint64_t encode(Type t, double x, uint16_t flags) {
   const Round mode = round_of(flags);
   const bool infinite = (bits_of(x) << 1 >> 53) == 0x7ff;
   switch (t) {
-    case Type::kF64: return bits_of(x);
+    case Type::kF64:
+      return bits_of(x);
     case Type::kF16: {
       const uint32_t h = double_to_half(x, mode);
       return (flags & kFinite) && (h & 0x7fff) == 0x7c00 ? (h & 0x8000) | 0x7bff : h;

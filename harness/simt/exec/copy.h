@@ -1,6 +1,6 @@
 // Purpose: the queue of cp.async.
-// Contract: batches are delivered in order of issue. Ins: see isa/copy.cpp; the offset of the source
-// address is in `target`, that of the destination in `imm`.
+// Contract: batches are delivered in order of issue. Ins: see isa/copy.cpp; the offset of the
+// source address is in `target`, that of the destination in `imm`.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct CopyBatch {
   const Ins* ins = nullptr;
   uint64_t from[32];
   uint32_t to[32];
-  uint8_t count[32];           // bytes to read; the rest is zero
+  uint8_t count[32];  // bytes to read; the rest is zero
 };
 
 namespace copy_flags {

@@ -41,8 +41,8 @@ uint64_t conflicts(const uint32_t* offsets, uint32_t bytes, uint32_t mask, uint3
 
 }  // namespace
 
-void count_access(Warp& w, const Ins*, const uint8_t* base, const uint32_t* offsets,
-                  uint32_t bytes, bool shared, bool store) {
+void count_access(Warp& w, const Ins*, const uint8_t* base, const uint32_t* offsets, uint32_t bytes,
+                  bool shared, bool store) {
   kv_simt_counters& c = *w.launch->counters;
   if (shared) {
     const uint32_t lanes = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;

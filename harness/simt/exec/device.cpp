@@ -64,9 +64,9 @@ struct Device::State {
   Result<Extent*> whole(uint64_t address, uint64_t bytes, const char* what) {
     Extent* const e = space.find(address);
     if (e && e->live() && e->holds(address, bytes)) return e;
-    const std::string message = std::string(what) + " of " + std::to_string(bytes) + " bytes at " +
-                                hex(address) + " is not inside one live allocation: " +
-                                extent_name(space, address);
+    const std::string message =
+        std::string(what) + " of " + std::to_string(bytes) + " bytes at " + hex(address) +
+        " is not inside one live allocation: " + extent_name(space, address);
     api_finding(message, address, bytes);
     return bad_input(message);
   }
@@ -145,14 +145,14 @@ Result<void> Device::free(uint64_t address) {
   if (address == 0) return {};
   Extent* const e = s.space.find(address);
   if (!e || e->base != address || s.space.number(*e) == 0) {
-    const std::string message = "free of " + hex(address) + ", which no allocation starts at: " +
-                                extent_name(s.space, address);
+    const std::string message = "free of " + hex(address) +
+                                ", which no allocation starts at: " + extent_name(s.space, address);
     s.api_finding(message, address);
     return bad_input(message);
   }
   if (!e->live()) {
-    const std::string message = "double free of " + hex(address) + ": " +
-                                extent_name(s.space, address);
+    const std::string message =
+        "double free of " + hex(address) + ": " + extent_name(s.space, address);
     s.api_finding(message, address);
     return bad_input(message);
   }

@@ -34,12 +34,25 @@ double operate(Operation what, Round mode, double a, double b) {
   const RoundingMode scope(mode);
   double r = a;
   switch (what) {
-    case kAdd: asm volatile("addsd %1, %0" : "+x"(r) : "x"(b)); break;
-    case kSub: asm volatile("subsd %1, %0" : "+x"(r) : "x"(b)); break;
-    case kMul: asm volatile("mulsd %1, %0" : "+x"(r) : "x"(b)); break;
-    case kDiv: asm volatile("divsd %1, %0" : "+x"(r) : "x"(b)); break;
-    case kRcp: r = 1.0; asm volatile("divsd %1, %0" : "+x"(r) : "x"(a)); break;
-    case kSqrt: asm volatile("sqrtsd %1, %0" : "=x"(r) : "x"(a)); break;
+    case kAdd:
+      asm volatile("addsd %1, %0" : "+x"(r) : "x"(b));
+      break;
+    case kSub:
+      asm volatile("subsd %1, %0" : "+x"(r) : "x"(b));
+      break;
+    case kMul:
+      asm volatile("mulsd %1, %0" : "+x"(r) : "x"(b));
+      break;
+    case kDiv:
+      asm volatile("divsd %1, %0" : "+x"(r) : "x"(b));
+      break;
+    case kRcp:
+      r = 1.0;
+      asm volatile("divsd %1, %0" : "+x"(r) : "x"(a));
+      break;
+    case kSqrt:
+      asm volatile("sqrtsd %1, %0" : "=x"(r) : "x"(a));
+      break;
   }
   return r;
 }
@@ -70,14 +83,15 @@ const Ins* directed_fma(Warp& w, const Ins* i) {
   KV_NEXT(w, i + 1);
 }
 
-#define KV_DIRECTED(mode, round)                                                   \
-  {"add." mode ".f64", "4=44", Taint::kAll, directed<kAdd, round>},                \
-      {"sub." mode ".f64", "4=44", Taint::kAll, directed<kSub, round>},            \
-      {"mul." mode ".f64", "4=44", Taint::kAll, directed<kMul, round>},            \
-      {"div." mode ".f64", "4=44", Taint::kAll, directed<kDiv, round>},            \
-      {"rcp." mode ".f64", "4=4", Taint::kAll, directed<kRcp, round>},             \
-      {"sqrt." mode ".f64", "4=4", Taint::kAll, directed<kSqrt, round>},           \
-      {"{fma,mad}." mode ".f64", "4=444", Taint::kAll, directed_fma<round>}
+#define KV_DIRECTED(mode, round)                                           \
+  {"add." mode ".f64", "4=44", Taint::kAll, directed<kAdd, round>},        \
+      {"sub." mode ".f64", "4=44", Taint::kAll, directed<kSub, round>},    \
+      {"mul." mode ".f64", "4=44", Taint::kAll, directed<kMul, round>},    \
+      {"div." mode ".f64", "4=44", Taint::kAll, directed<kDiv, round>},    \
+      {"rcp." mode ".f64", "4=4", Taint::kAll, directed<kRcp, round>},     \
+      {"sqrt." mode ".f64", "4=4", Taint::kAll, directed<kSqrt, round>}, { \
+    "{fma,mad}." mode ".f64", "4=444", Taint::kAll, directed_fma<round>    \
+  }
 
 constexpr FormRow kRows[] = {
     KV_DIRECTED("rz", Round::kZero),

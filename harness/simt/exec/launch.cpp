@@ -9,8 +9,8 @@
 namespace kv::simt {
 namespace {
 
-constexpr int64_t kTurn = 1 << 14;        // warp instructions of one warp in one turn
-constexpr size_t kResidentMax = 1024;     // blocks resident of an ordinary launch
+constexpr int64_t kTurn = 1 << 14;     // warp instructions of one warp in one turn
+constexpr size_t kResidentMax = 1024;  // blocks resident of an ordinary launch
 constexpr uint64_t kDefaultBudget = 2'000'000'000;
 
 /// A permutation of [0, n) without memory: a four-round Feistel network over the next even number
@@ -153,7 +153,8 @@ class Grid {
     size_t pick = draw() % ready;
     // Mostly short slices, some long ones: neighbours interleave finely, far ones drift apart.
     const uint64_t random = draw();
-    const int64_t slice = random % 8 == 0 ? int64_t(1 + random / 8 % 2000) : int64_t(1 + random / 8 % 60);
+    const int64_t slice =
+        random % 8 == 0 ? int64_t(1 + random / 8 % 2000) : int64_t(1 + random / 8 % 60);
     for (BlockPlace* place : resident_) {
       for (uint32_t k = 0; k < place->warps(); ++k) {
         if (place->state(k) != WarpState::kReady || pick-- != 0) continue;

@@ -92,8 +92,8 @@ Lowerer::Rule Lowerer::rule_of(std::string_view opcode) {
 }
 
 Error Lowerer::unsupported_form(const ptx::Instruction& ins, const std::string& why) const {
-  std::string text = "the CPU device does not know the instruction form " +
-                     std::string(ins.text) + " (PTX line " + std::to_string(ins.ptx_line);
+  std::string text = "the CPU device does not know the instruction form " + std::string(ins.text) +
+                     " (PTX line " + std::to_string(ins.ptx_line);
   if (!ins.where.file.empty()) {
     text += ", " + std::string(ins.where.file) + ":" + std::to_string(ins.where.line);
   }
@@ -264,31 +264,55 @@ uint32_t Lowerer::special(std::string_view name, char cls) {
     Special what;
   };
   static constexpr Row kRows[] = {
-      {"%tid.x", Special::kTidX}, {"%tid.y", Special::kTidY}, {"%tid.z", Special::kTidZ},
-      {"%ntid.x", Special::kNtidX}, {"%ntid.y", Special::kNtidY}, {"%ntid.z", Special::kNtidZ},
-      {"%ctaid.x", Special::kCtaidX}, {"%ctaid.y", Special::kCtaidY},
-      {"%ctaid.z", Special::kCtaidZ}, {"%nctaid.x", Special::kNctaidX},
-      {"%nctaid.y", Special::kNctaidY}, {"%nctaid.z", Special::kNctaidZ},
-      {"%laneid", Special::kLaneId}, {"%warpid", Special::kWarpId},
-      {"%nwarpid", Special::kNwarpId}, {"%smid", Special::kSmId}, {"%nsmid", Special::kNsmId},
-      {"%gridid", Special::kGridId}, {"%lanemask_eq", Special::kLanemaskEq},
-      {"%lanemask_le", Special::kLanemaskLe}, {"%lanemask_lt", Special::kLanemaskLt},
-      {"%lanemask_ge", Special::kLanemaskGe}, {"%lanemask_gt", Special::kLanemaskGt},
-      {"%clock", Special::kZero}, {"%clock_hi", Special::kZero}, {"%clock64", Special::kZero},
-      {"%globaltimer", Special::kZero}, {"%globaltimer_lo", Special::kZero},
+      {"%tid.x", Special::kTidX},
+      {"%tid.y", Special::kTidY},
+      {"%tid.z", Special::kTidZ},
+      {"%ntid.x", Special::kNtidX},
+      {"%ntid.y", Special::kNtidY},
+      {"%ntid.z", Special::kNtidZ},
+      {"%ctaid.x", Special::kCtaidX},
+      {"%ctaid.y", Special::kCtaidY},
+      {"%ctaid.z", Special::kCtaidZ},
+      {"%nctaid.x", Special::kNctaidX},
+      {"%nctaid.y", Special::kNctaidY},
+      {"%nctaid.z", Special::kNctaidZ},
+      {"%laneid", Special::kLaneId},
+      {"%warpid", Special::kWarpId},
+      {"%nwarpid", Special::kNwarpId},
+      {"%smid", Special::kSmId},
+      {"%nsmid", Special::kNsmId},
+      {"%gridid", Special::kGridId},
+      {"%lanemask_eq", Special::kLanemaskEq},
+      {"%lanemask_le", Special::kLanemaskLe},
+      {"%lanemask_lt", Special::kLanemaskLt},
+      {"%lanemask_ge", Special::kLanemaskGe},
+      {"%lanemask_gt", Special::kLanemaskGt},
+      {"%clock", Special::kZero},
+      {"%clock_hi", Special::kZero},
+      {"%clock64", Special::kZero},
+      {"%globaltimer", Special::kZero},
+      {"%globaltimer_lo", Special::kZero},
       {"%globaltimer_hi", Special::kZero},
       {"%dynamic_smem_size", Special::kDynamicSharedBytes},
       {"%total_smem_size", Special::kTotalSharedBytes},
-      {"%cluster_ctarank", Special::kZero}, {"%cluster_nctarank", Special::kOne},
-      {"%cluster_ctaid.x", Special::kZero}, {"%cluster_ctaid.y", Special::kZero},
-      {"%cluster_ctaid.z", Special::kZero}, {"%cluster_nctaid.x", Special::kOne},
-      {"%cluster_nctaid.y", Special::kOne}, {"%cluster_nctaid.z", Special::kOne},
-      {"%clusterid.x", Special::kCtaidX}, {"%clusterid.y", Special::kCtaidY},
-      {"%clusterid.z", Special::kCtaidZ}, {"%nclusterid.x", Special::kNctaidX},
-      {"%nclusterid.y", Special::kNctaidY}, {"%nclusterid.z", Special::kNctaidZ},
+      {"%cluster_ctarank", Special::kZero},
+      {"%cluster_nctarank", Special::kOne},
+      {"%cluster_ctaid.x", Special::kZero},
+      {"%cluster_ctaid.y", Special::kZero},
+      {"%cluster_ctaid.z", Special::kZero},
+      {"%cluster_nctaid.x", Special::kOne},
+      {"%cluster_nctaid.y", Special::kOne},
+      {"%cluster_nctaid.z", Special::kOne},
+      {"%clusterid.x", Special::kCtaidX},
+      {"%clusterid.y", Special::kCtaidY},
+      {"%clusterid.z", Special::kCtaidZ},
+      {"%nclusterid.x", Special::kNctaidX},
+      {"%nclusterid.y", Special::kNctaidY},
+      {"%nclusterid.z", Special::kNctaidZ},
       {"%is_explicit_cluster", Special::kZero},
       // The address of the workspace of cooperative grids, high and low.
-      {"%envreg0", Special::kZero}, {"%envreg1", Special::kEnvReg1},
+      {"%envreg0", Special::kZero},
+      {"%envreg1", Special::kEnvReg1},
       {"%envreg2", Special::kEnvReg2},
   };
   for (const Row& row : kRows) {
@@ -454,8 +478,8 @@ Result<void> Lowerer::plain(const ptx::Instruction& ins, const FormRow& row) {
     }
   }
   if (operands.size() != wanted) {
-    return unsupported_form(ins, std::to_string(operands.size()) + " operands, expected " +
-                                     std::to_string(wanted));
+    return unsupported_form(
+        ins, std::to_string(operands.size()) + " operands, expected " + std::to_string(wanted));
   }
   std::vector<uint32_t> destinations, sources;
   for (size_t k = equals; k < wanted; ++k) {

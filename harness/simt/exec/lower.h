@@ -17,10 +17,10 @@ namespace kv::simt {
 
 /// A virtual register: a PTX register of some inlined instance, a constant or a special register.
 struct VirtualRegister {
-  char cls = '2';           // 'p', '2', '4', '8' as in FormRow::roles
+  char cls = '2';  // 'p', '2', '4', '8' as in FormRow::roles
   bool constant = false;
-  uint64_t value = 0;       // of a constant
-  int special = -1;         // a Special, or -1
+  uint64_t value = 0;  // of a constant
+  int special = -1;    // a Special, or -1
 };
 
 struct Step {
@@ -28,14 +28,14 @@ struct Step {
   Taint taint = Taint::kAll;
   uint16_t source_bits = 32;
   std::vector<uint32_t> destinations, sources;
-  int32_t guard = -1;        // virtual predicate
+  int32_t guard = -1;  // virtual predicate
   bool guard_negated = false;
-  bool counts = true;        // false: a further step of the same PTX instruction
-  bool control = false;      // ends a basic block
-  bool falls_through = true; // control only: the next step may follow
-  int32_t target = -1;       // branch: a label, later the index of a step
-  bool synchronises = false; // needs its position in the block (a *.sync)
-  Ins proto;                 // width, count, space, mode, flags, extra, imm, target
+  bool counts = true;         // false: a further step of the same PTX instruction
+  bool control = false;       // ends a basic block
+  bool falls_through = true;  // control only: the next step may follow
+  int32_t target = -1;        // branch: a label, later the index of a step
+  bool synchronises = false;  // needs its position in the block (a *.sync)
+  Ins proto;                  // width, count, space, mode, flags, extra, imm, target
   const ptx::Instruction* source = nullptr;
 };
 

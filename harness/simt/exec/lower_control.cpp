@@ -75,7 +75,8 @@ Result<void> Lowerer::call(const ptx::Instruction& ins) {
   if (instances_.size() >= 32) return unsupported_form(ins, "calls nested deeper than 32");
   Instance instance;
   instance.function = &callee;
-  const auto slots = [&](const std::vector<Operand>& actual, const std::vector<ptx::Parameter>& formal,
+  const auto slots = [&](const std::vector<Operand>& actual,
+                         const std::vector<ptx::Parameter>& formal,
                          std::vector<int64_t>* out) -> Result<void> {
     if (actual.size() != formal.size()) {
       return unsupported_form(ins, std::to_string(actual.size()) + " arguments, expected " +
@@ -164,8 +165,8 @@ Result<void> Lowerer::barrier_sync(const ptx::Instruction& ins) {
   return {};
 }
 
-/// barrier.red.{popc.u32 d, and.pred p, or.pred p}, id{, count}, {!}q. The predicate is widened to a
-/// register and the result comes as one, so that undefined data need no rule of their own.
+/// barrier.red.{popc.u32 d, and.pred p, or.pred p}, id{, count}, {!}q. The predicate is widened to
+/// a register and the result comes as one, so that undefined data need no rule of their own.
 Result<void> Lowerer::barrier_reduce(const ptx::Instruction& ins, uint32_t id, uint32_t count,
                                      uint16_t flags) {
   KV_ASSIGN_OR_RETURN(const uint32_t p, source(ins.operands.back(), 'p'));

@@ -161,7 +161,8 @@ Result<void> Lowerer::multiply_matrices(const ptx::Instruction& ins) {
     }
   }
   const size_t results = std::string_view(row->roles).size();
-  if (sizes[0] != results || sizes[3] != results || (sizes[1] != 2 * sizes[2] && sizes[1] != sizes[2]) ||
+  if (sizes[0] != results || sizes[3] != results ||
+      (sizes[1] != 2 * sizes[2] && sizes[1] != sizes[2]) ||
       destinations.size() + sources.size() > Ins::kOperands) {
     return unsupported_form(ins, "fragments of another size");
   }
@@ -249,10 +250,19 @@ Result<void> Lowerer::convert(const ptx::Instruction& ins) {
       uint16_t flag;
     };
     using namespace convert_flags;
-    static constexpr Row kRows[] = {
-        {"rn", 0}, {"rz", 1}, {"rm", 2}, {"rp", 3}, {"rna", 4}, {"rni", kIntegral},
-        {"rzi", kIntegral | 1}, {"rmi", kIntegral | 2}, {"rpi", kIntegral | 3}, {"ftz", kFtz},
-        {"sat", kSat}, {"relu", kRelu}, {"satfinite", kFinite}};
+    static constexpr Row kRows[] = {{"rn", 0},
+                                    {"rz", 1},
+                                    {"rm", 2},
+                                    {"rp", 3},
+                                    {"rna", 4},
+                                    {"rni", kIntegral},
+                                    {"rzi", kIntegral | 1},
+                                    {"rmi", kIntegral | 2},
+                                    {"rpi", kIntegral | 3},
+                                    {"ftz", kFtz},
+                                    {"sat", kSat},
+                                    {"relu", kRelu},
+                                    {"satfinite", kFinite}};
     if (const auto type = ptx::type_from_name(m)) {
       types.push_back(*type);
       continue;

@@ -19,8 +19,9 @@ struct SpaceName {
   Space space;
 };
 constexpr SpaceName kSpaces[] = {
-    {"global", Space::kGlobal}, {"shared", Space::kShared},      {"shared::cta", Space::kShared},
-    {"local", Space::kLocal},   {"param", Space::kParam},        {"const", Space::kConst},
+    {"global", Space::kGlobal},      {"shared", Space::kShared},
+    {"shared::cta", Space::kShared}, {"local", Space::kLocal},
+    {"param", Space::kParam},        {"const", Space::kConst},
     {"param::entry", Space::kParam}, {"param::func", Space::kParam},
 };
 
@@ -33,21 +34,49 @@ Space space_of(const ptx::Instruction& ins) {
 
 const char* form_name(Space space) {
   switch (space) {
-    case Space::kShared: return "shared";
-    case Space::kLocal: return "local";
-    case Space::kParam: return "param";
-    case Space::kGeneric: return "generic";
-    default: return "global";
+    case Space::kShared:
+      return "shared";
+    case Space::kLocal:
+      return "local";
+    case Space::kParam:
+      return "param";
+    case Space::kGeneric:
+      return "generic";
+    default:
+      return "global";
   }
 }
 
 /// Hints and qualifiers of loads and stores that change nothing here.
 bool harmless(std::string_view m) {
   static constexpr std::string_view kNames[] = {
-      "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "weak", "mmio", "cta", "gpu", "sys",
-      "cluster", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last",
-      "L1::no_allocate", "L2::evict_normal", "L2::evict_first", "L2::evict_last", "L2::64B",
-      "L2::128B", "L2::256B", "L2::cache_hint", "unified",
+      "nc",
+      "ca",
+      "cg",
+      "cs",
+      "lu",
+      "cv",
+      "wb",
+      "wt",
+      "weak",
+      "mmio",
+      "cta",
+      "gpu",
+      "sys",
+      "cluster",
+      "L1::evict_normal",
+      "L1::evict_unchanged",
+      "L1::evict_first",
+      "L1::evict_last",
+      "L1::no_allocate",
+      "L2::evict_normal",
+      "L2::evict_first",
+      "L2::evict_last",
+      "L2::64B",
+      "L2::128B",
+      "L2::256B",
+      "L2::cache_hint",
+      "unified",
   };
   return std::find(std::begin(kNames), std::end(kNames), m) != std::end(kNames);
 }
@@ -56,8 +85,7 @@ uint16_t strength(const ptx::Instruction& ins) {
   using namespace access_flags;
   if (has_modifier(ins, "acquire")) return kStrong | kAcquire;
   if (has_modifier(ins, "release")) return kStrong | kRelease;
-  if (has_modifier(ins, "volatile") || has_modifier(ins, "relaxed") ||
-      has_modifier(ins, "mmio")) {
+  if (has_modifier(ins, "volatile") || has_modifier(ins, "relaxed") || has_modifier(ins, "mmio")) {
     return kStrong;
   }
   return 0;
@@ -157,8 +185,8 @@ Result<void> Lowerer::load(const ptx::Instruction& ins) {
   const bool plain_form = flags == 0 && ins.used_bytes_mask == 0 &&
                           !(a.space == Space::kParam && a.mode == AddressMode::kConstant &&
                             a.offset >= int64_t(layout::kParamFrame));
-  const std::string form = "~ld." + std::string(form_name(a.space)) + "." +
-                           std::to_string(width) + "." + std::to_string(count);
+  const std::string form = "~ld." + std::string(form_name(a.space)) + "." + std::to_string(width) +
+                           "." + std::to_string(count);
   Step& s = step(plain_form ? form.c_str() : "~access");
   s.destinations = destinations;
   if (a.mode != AddressMode::kConstant) s.sources = {a.base};
@@ -168,8 +196,7 @@ Result<void> Lowerer::load(const ptx::Instruction& ins) {
   s.proto.flags = flags;
   s.proto.extra = uint16_t(AccessKind::kLoad);
   for (uint32_t k : extensions) {
-    KV_ASSIGN_OR_RETURN(const uint32_t d,
-                        destination(vector ? to.elements[k] : to, '4'));
+    KV_ASSIGN_OR_RETURN(const uint32_t d, destination(vector ? to.elements[k] : to, '4'));
     Step& widen = step(is_signed(*type) ? "cvt.s64.s32" : "cvt.u64.u32");
     widen.sources = {destinations[k]};
     widen.destinations = {d};
@@ -205,8 +232,8 @@ Result<void> Lowerer::store(const ptx::Instruction& ins) {
   }
   note_width(a.space, width * count);
   const uint16_t flags = strength(ins);
-  const std::string form = "~st." + std::string(form_name(a.space)) + "." +
-                           std::to_string(width) + "." + std::to_string(count);
+  const std::string form = "~st." + std::string(form_name(a.space)) + "." + std::to_string(width) +
+                           "." + std::to_string(count);
   Step& s = step(flags == 0 && a.space != Space::kParam ? form.c_str() : "~access");
   s.sources = std::move(sources);
   set_address(s, a);
@@ -224,10 +251,11 @@ Result<void> Lowerer::atomic(const ptx::Instruction& ins) {
     AtomicKind kind;
   };
   static constexpr KindName kKinds[] = {
-      {"add", AtomicKind::kAdd}, {"min", AtomicKind::kMin}, {"max", AtomicKind::kMax},
-      {"inc", AtomicKind::kIncrement}, {"dec", AtomicKind::kDecrement}, {"and", AtomicKind::kAnd},
-      {"or", AtomicKind::kOr}, {"xor", AtomicKind::kXor}, {"exch", AtomicKind::kExchange},
-      {"cas", AtomicKind::kCompareSwap}};
+      {"add", AtomicKind::kAdd},       {"min", AtomicKind::kMin},
+      {"max", AtomicKind::kMax},       {"inc", AtomicKind::kIncrement},
+      {"dec", AtomicKind::kDecrement}, {"and", AtomicKind::kAnd},
+      {"or", AtomicKind::kOr},         {"xor", AtomicKind::kXor},
+      {"exch", AtomicKind::kExchange}, {"cas", AtomicKind::kCompareSwap}};
   const KindName* kind = nullptr;
   for (const KindName& k : kKinds) {
     if (has_modifier(ins, k.name)) kind = &k;
@@ -237,11 +265,11 @@ Result<void> Lowerer::atomic(const ptx::Instruction& ins) {
     AtomicType atomic;
   };
   static constexpr TypeName kTypes[] = {
-      {ptx::Type::kU32, AtomicType::kU32}, {ptx::Type::kB32, AtomicType::kU32},
-      {ptx::Type::kS32, AtomicType::kS32}, {ptx::Type::kU64, AtomicType::kU64},
-      {ptx::Type::kB64, AtomicType::kU64}, {ptx::Type::kS64, AtomicType::kS64},
-      {ptx::Type::kF32, AtomicType::kF32}, {ptx::Type::kF64, AtomicType::kF64},
-      {ptx::Type::kF16, AtomicType::kF16}, {ptx::Type::kF16x2, AtomicType::kF16x2},
+      {ptx::Type::kU32, AtomicType::kU32},   {ptx::Type::kB32, AtomicType::kU32},
+      {ptx::Type::kS32, AtomicType::kS32},   {ptx::Type::kU64, AtomicType::kU64},
+      {ptx::Type::kB64, AtomicType::kU64},   {ptx::Type::kS64, AtomicType::kS64},
+      {ptx::Type::kF32, AtomicType::kF32},   {ptx::Type::kF64, AtomicType::kF64},
+      {ptx::Type::kF16, AtomicType::kF16},   {ptx::Type::kF16x2, AtomicType::kF16x2},
       {ptx::Type::kBf16, AtomicType::kBf16}, {ptx::Type::kBf16x2, AtomicType::kBf16x2},
       {ptx::Type::kB16, AtomicType::kB16}};
   const auto type = last_type(ins);
@@ -317,8 +345,8 @@ Result<void> Lowerer::copy_async(const ptx::Instruction& ins) {
   if (from.mode == AddressMode::kRegister32 || from_offset != int32_t(from_offset)) {
     return unsupported_form(ins, "a source address of this kind");
   }
-  std::vector<uint32_t> sources = {
-      to.mode == AddressMode::kConstant ? constant('4', 0) : to.base, from_base};
+  std::vector<uint32_t> sources = {to.mode == AddressMode::kConstant ? constant('4', 0) : to.base,
+                                   from_base};
   uint16_t flags = 0;
   const bool hint = has_modifier(ins, "L2::cache_hint");
   if (ins.operands.size() > (hint ? 4u : 3u)) {

@@ -14,11 +14,11 @@ namespace kv::simt {
 /// One expanded body: the kernel, or a function at one call.
 struct Instance {
   const ptx::Function* function = nullptr;
-  std::vector<int32_t> registers;       // PTX register to virtual register, -1: not met yet
-  std::vector<int64_t> variables;       // offset of function-scope variables in their space
+  std::vector<int32_t> registers;            // PTX register to virtual register, -1: not met yet
+  std::vector<int64_t> variables;            // offset of function-scope variables in their space
   std::vector<int64_t> parameters, returns;  // offsets of formal slots in parameter space
-  int32_t first_label = 0;              // label of PTX instruction k: first_label + k
-  int32_t end_label = -1;               // where `ret` of a called function goes
+  int32_t first_label = 0;                   // label of PTX instruction k: first_label + k
+  int32_t end_label = -1;                    // where `ret` of a called function goes
 };
 
 class Lowerer {

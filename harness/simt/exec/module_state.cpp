@@ -24,9 +24,9 @@ Result<std::unique_ptr<LoadedModule>> make_module(std::string text, AddressSpace
       return unsupported("variable " + v.name +
                          " is declared .extern: linking of several modules is not supported");
     }
-    KV_ASSIGN_OR_RETURN(module->variables.back(),
-                        space.add_symbol(v.size_bytes, v.align_bytes,
-                                         v.space == ptx::Space::kConst, v.name));
+    KV_ASSIGN_OR_RETURN(
+        module->variables.back(),
+        space.add_symbol(v.size_bytes, v.align_bytes, v.space == ptx::Space::kConst, v.name));
   }
   initialise_variables(*module);
   for (const ptx::Function& f : module->ptx->functions) {

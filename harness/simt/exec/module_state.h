@@ -20,15 +20,15 @@ struct LoadedModule;
 struct Kernel {
   LoadedModule* module = nullptr;
   const ptx::Function* function = nullptr;
-  std::unique_ptr<Program> program;      // once decoded
-  std::optional<Error> error;            // why it cannot be
+  std::unique_ptr<Program> program;  // once decoded
+  std::optional<Error> error;        // why it cannot be
   const ptx::Instruction* culprit = nullptr;
-  uint64_t id = 0;                       // of the program, for the sites of findings
+  uint64_t id = 0;  // of the program, for the sites of findings
 };
 
 struct LoadedModule {
   std::unique_ptr<ptx::Module> ptx;
-  std::vector<Extent*> variables;        // parallel to ptx->variables; null for shared ones
+  std::vector<Extent*> variables;  // parallel to ptx->variables; null for shared ones
   std::vector<std::unique_ptr<Kernel>> kernels;
 };
 

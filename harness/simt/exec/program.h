@@ -49,9 +49,7 @@ enum class AddressMode : uint8_t { kRegister64, kRegister32, kConstant };
 struct Cost {
   uint32_t all = 0;        // warp instructions of the block
   uint32_t unguarded = 0;  // of them those that every active lane executes
-  static Cost of(const Ins& ins) {
-    return {uint32_t(ins.imm), uint32_t(uint64_t(ins.imm) >> 32)};
-  }
+  static Cost of(const Ins& ins) { return {uint32_t(ins.imm), uint32_t(uint64_t(ins.imm) >> 32)}; }
   int64_t pack() const { return int64_t(uint64_t{unguarded} << 32 | all); }
 };
 
@@ -65,16 +63,20 @@ enum class Taint : uint8_t {
   kOr,        // defined ones hide
   kXor,       // union
   kAdd,       // undefined bits spread upwards
-  kShl, kShr, kSar,
-  kSelect,    // selp
-  kHalves,    // two 16-bit elements, each on its own
-  kPermute,   // prmt
-  kPack, kUnpack,
-  kPredicateAnd, kPredicateOr,
+  kShl,
+  kShr,
+  kSar,
+  kSelect,   // selp
+  kHalves,   // two 16-bit elements, each on its own
+  kPermute,  // prmt
+  kPack,
+  kUnpack,
+  kPredicateAnd,
+  kPredicateOr,
   kShuffle,
-  kMatrix,    // mma: row of A, column of B, element of C
+  kMatrix,      // mma: row of A, column of B, element of C
   kMatrixMove,  // movmatrix
-  kMemory,    // loads, stores, atomics: handled where memory is
+  kMemory,      // loads, stores, atomics: handled where memory is
   kSideEffect,  // undefined sources are reported
 };
 
@@ -94,10 +96,39 @@ struct ConstantSlot {
 };
 
 enum class Special : uint8_t {
-  kTidX, kTidY, kTidZ, kNtidX, kNtidY, kNtidZ, kCtaidX, kCtaidY, kCtaidZ, kNctaidX, kNctaidY,
-  kNctaidZ, kLaneId, kWarpId, kNwarpId, kSmId, kNsmId, kGridId, kLanemaskEq, kLanemaskLe,
-  kLanemaskLt, kLanemaskGe, kLanemaskGt, kClock, kClock64, kGlobalTimer, kDynamicSharedBytes,
-  kTotalSharedBytes, kEnvReg1, kEnvReg2, kZero, kOne, kCount,
+  kTidX,
+  kTidY,
+  kTidZ,
+  kNtidX,
+  kNtidY,
+  kNtidZ,
+  kCtaidX,
+  kCtaidY,
+  kCtaidZ,
+  kNctaidX,
+  kNctaidY,
+  kNctaidZ,
+  kLaneId,
+  kWarpId,
+  kNwarpId,
+  kSmId,
+  kNsmId,
+  kGridId,
+  kLanemaskEq,
+  kLanemaskLe,
+  kLanemaskLt,
+  kLanemaskGe,
+  kLanemaskGt,
+  kClock,
+  kClock64,
+  kGlobalTimer,
+  kDynamicSharedBytes,
+  kTotalSharedBytes,
+  kEnvReg1,
+  kEnvReg2,
+  kZero,
+  kOne,
+  kCount,
 };
 
 struct SpecialSlot {

@@ -5,18 +5,22 @@
 namespace kv::simt {
 namespace {
 
-uint64_t site_of(const Warp& w, const Ins* i) {
-  return w.launch->cold->program_id << 32 | i->meta;
-}
+uint64_t site_of(const Warp& w, const Ins* i) { return w.launch->cold->program_id << 32 | i->meta; }
 
 uint32_t space_number(ptx::Space space) {
   switch (space) {
-    case ptx::Space::kGlobal: return 1;
-    case ptx::Space::kShared: return 2;
-    case ptx::Space::kLocal: return 3;
-    case ptx::Space::kParam: return 4;
-    case ptx::Space::kConst: return 5;
-    default: return 0;
+    case ptx::Space::kGlobal:
+      return 1;
+    case ptx::Space::kShared:
+      return 2;
+    case ptx::Space::kLocal:
+      return 3;
+    case ptx::Space::kParam:
+      return 4;
+    case ptx::Space::kConst:
+      return 5;
+    default:
+      return 0;
   }
 }
 
@@ -85,8 +89,7 @@ std::string thread_name(const Warp& w, uint32_t lane) {
 
 std::string place_name(const ptx::Instruction& source) {
   if (source.where.file.empty()) return "PTX line " + std::to_string(source.ptx_line);
-  std::string text =
-      std::string(source.where.file) + ":" + std::to_string(source.where.line);
+  std::string text = std::string(source.where.file) + ":" + std::to_string(source.where.line);
   if (!source.where.inlined_at_file.empty()) {
     text += " (inlined at " + std::string(source.where.inlined_at_file) + ":" +
             std::to_string(source.where.inlined_at_line) + ")";
@@ -103,7 +106,8 @@ std::string extent_name(AddressSpace& space, uint64_t address) {
       std::to_string(extent->bytes) + " bytes at " + hex(extent->base) +
       (extent->live() ? ")" : ", freed)");
   const uint64_t end = extent->base + extent->bytes;
-  if (address < extent->base) return std::to_string(extent->base - address) + " bytes before " + who;
+  if (address < extent->base)
+    return std::to_string(extent->base - address) + " bytes before " + who;
   if (address < end) return "offset " + std::to_string(address - extent->base) + " of " + who;
   return std::to_string(address - end) + " bytes after the end of " + who;
 }

@@ -22,12 +22,12 @@ struct Origin {
   const ptx::Instruction* load = nullptr;  // null: a register never written
   uint64_t address = 0;
   uint8_t space = 0;
-  const char* why = nullptr;               // instead of a load
+  const char* why = nullptr;  // instead of a load
 };
 
 /// Undefined bits of a warp's registers; empty until the first undefined value.
 struct TaintFile {
-  std::vector<uint32_t> bits;         // as the register file, 1 = undefined
+  std::vector<uint32_t> bits;  // as the register file, 1 = undefined
   std::vector<uint32_t> predicates;
   std::vector<uint8_t> slot_tainted;  // by slot; a wide register's flag is at its first slot
   std::vector<Origin> slot_origin, predicate_origin;
@@ -39,10 +39,10 @@ struct WarpCold {
 };
 
 struct Barrier {
-  uint32_t arrived = 0;   // warps that wait
-  uint32_t signalled = 0; // warps that arrived without waiting
-  uint32_t threads = 0;   // counted so far
-  uint32_t expected = 0;  // threads; 0: the whole block
+  uint32_t arrived = 0;    // warps that wait
+  uint32_t signalled = 0;  // warps that arrived without waiting
+  uint32_t threads = 0;    // counted so far
+  uint32_t expected = 0;   // threads; 0: the whole block
   bool used = false;
   uint32_t joined[32] = {};
   uint32_t reduce_count = 0, reduce_lanes = 0;  // of barrier.red: true, voting
@@ -81,7 +81,7 @@ struct LaunchCold {
   AddressSpace* space = nullptr;
   kv_simt_config config = {};
   uint64_t number = 0;
-  uint64_t unique = 0;  // never used twice, not even after reset
+  uint64_t unique = 0;     // never used twice, not even after reset
   uint32_t clock_max = 0;  // the highest clock of a block so far
   uint64_t started = 0;    // blocks
   uint64_t printed = 0;    // bytes that vprintf made

@@ -1,8 +1,8 @@
 // Purpose: what strong accesses (atomics, volatile, relaxed, acquire, release) order.
-// Contract: a strong write publishes what its warp and its block have done and seen at that address;
-// a strong read of the address takes it over. Fences are taken for granted, and a strong access
-// never races itself: lenient, so that flags and semaphores raise no false alarm. One for each
-// launch.
+// Contract: a strong write publishes what its warp and its block have done and seen at that
+// address; a strong read of the address takes it over. Fences are taken for granted, and a strong
+// access never races itself: lenient, so that flags and semaphores raise no false alarm. One for
+// each launch.
 #pragma once
 
 #include <array>

@@ -161,8 +161,8 @@ void undefined_guard(Warp& w, const Ins* i, TaintFile& t) {
   const Ins* guarded = i + 2;
   const Meta& m = meta_of(w, guarded);
   if (has_effects(m)) {
-    report_undefined(w, guarded, uint32_t(__builtin_ctz(w.guard_undefined)),
-                     t.predicate_origin[p], "the guard of an instruction with effects");
+    report_undefined(w, guarded, uint32_t(__builtin_ctz(w.guard_undefined)), t.predicate_origin[p],
+                     "the guard of an instruction with effects");
     w.guard_undefined = 0;
     return;
   }
@@ -193,8 +193,8 @@ const Ins* taint_step(Warp& w, const Ins* step) {
   if (i->run == branch && i->guard != kNoGuard) {
     const uint32_t undefined = t.predicates[i->guard >> 1] & w.active;
     if (undefined) {
-      report_undefined(w, i, uint32_t(__builtin_ctz(undefined)),
-                       t.predicate_origin[i->guard >> 1], "a branch");
+      report_undefined(w, i, uint32_t(__builtin_ctz(undefined)), t.predicate_origin[i->guard >> 1],
+                       "a branch");
       set_undefined_predicate(w, i->guard >> 1, undefined, 0, {});
     }
     KV_NEXT(w, i);
@@ -299,13 +299,13 @@ std::string origin_name(const Warp& w, const Origin& origin) {
   const auto space = ptx::Space(origin.space);
   if (space == ptx::Space::kShared) return text + "shared offset " + std::to_string(origin.address);
   if (space == ptx::Space::kLocal) return text + "local offset " + std::to_string(origin.address);
-  return text + hex(origin.address) + ", " +
-         extent_name(*w.launch->cold->space, origin.address);
+  return text + hex(origin.address) + ", " + extent_name(*w.launch->cold->space, origin.address);
 }
 
 void report_undefined(Warp& w, const Ins* i, uint32_t lane, const Origin& origin,
                       const char* what) {
-  // The value of a lane that does not take part in a shuffle is a matter of the warp, not of memory.
+  // The value of a lane that does not take part in a shuffle is a matter of the warp, not of
+  // memory.
   const uint32_t kind = origin.why ? KV_SIMT_KIND_BARRIER : KV_SIMT_KIND_UNDEFINED;
   if (origin.why && !(w.launch->checks & KV_SIMT_CHECK_BARRIER)) return;
   if (!w.launch->check_undefined || !fresh_pending(w, i, kind)) return;
@@ -314,8 +314,8 @@ void report_undefined(Warp& w, const Ins* i, uint32_t lane, const Origin& origin
   r.lane = lane;
   r.address = origin.address;
   r.space = ptx::Space(origin.space);
-  r.message = thread_name(w, lane) + ": undefined data reaches " + what + "; " +
-              origin_name(w, origin);
+  r.message =
+      thread_name(w, lane) + ": undefined data reaches " + what + "; " + origin_name(w, origin);
   if (!origin.load || origin.why) return file(w, i, r);
   file_unless_raced(w, i, r, race_place(w, r.space, origin.address));
 }

@@ -1,9 +1,10 @@
-// Purpose: undefined data followed through registers, bit by bit (as Valgrind's memcheck does; Seward
-// and Nethercote, "Using Valgrind to detect undefined value errors with bit-precision", USENIX 2005).
-// Contract: a warp whose registers are all defined runs Program::code and pays nothing. The first
-// undefined value moves it to Program::taint_code, where taint_step stands before every
-// instruction; when nothing undefined is left it moves back. Undefined data is reported where it
-// reaches a branch, a guard of an instruction with effects, an address, or global memory.
+// Purpose: undefined data followed through registers, bit by bit (as Valgrind's memcheck does;
+// Seward and Nethercote, "Using Valgrind to detect undefined value errors with bit-precision",
+// USENIX 2005). Contract: a warp whose registers are all defined runs Program::code and pays
+// nothing. The first undefined value moves it to Program::taint_code, where taint_step stands
+// before every instruction; when nothing undefined is left it moves back. Undefined data is
+// reported where it reaches a branch, a guard of an instruction with effects, an address, or global
+// memory.
 #pragma once
 
 #include "harness/simt/exec/state.h"
@@ -27,7 +28,6 @@ void clear_taint(Warp& w);
 /// "the load at a.cu:3 of address 0x... (offset 12 of allocation 2 ...)"
 std::string origin_name(const Warp& w, const Origin& origin);
 /// Reports undefined data that reaches `what` ("an address", "a branch").
-void report_undefined(Warp& w, const Ins* i, uint32_t lane, const Origin& origin,
-                      const char* what);
+void report_undefined(Warp& w, const Ins* i, uint32_t lane, const Origin& origin, const char* what);
 
 }  // namespace kv::simt

@@ -22,13 +22,20 @@ Bits one_lane(const TaintRule& rule, const Bits* u, const Bits* v, uint32_t sour
   Bits any = 0;
   for (uint32_t k = 0; k < sources; ++k) any |= u[k];
   switch (m.taint) {
-    case Taint::kNone: return 0;
-    case Taint::kCopy: return u[0] & low;
-    case Taint::kSignCopy: return (u[0] & low) | (u[0] >> (width - 1) & 1 ? ~low : 0);
-    case Taint::kAnd: return (u[0] & u[1]) | (u[0] & v[1]) | (u[1] & v[0]);
-    case Taint::kOr: return (u[0] & u[1]) | (u[0] & ~v[1]) | (u[1] & ~v[0]);
-    case Taint::kXor: return any;
-    case Taint::kAdd: return upwards(any);
+    case Taint::kNone:
+      return 0;
+    case Taint::kCopy:
+      return u[0] & low;
+    case Taint::kSignCopy:
+      return (u[0] & low) | (u[0] >> (width - 1) & 1 ? ~low : 0);
+    case Taint::kAnd:
+      return (u[0] & u[1]) | (u[0] & v[1]) | (u[1] & v[0]);
+    case Taint::kOr:
+      return (u[0] & u[1]) | (u[0] & ~v[1]) | (u[1] & ~v[0]);
+    case Taint::kXor:
+      return any;
+    case Taint::kAdd:
+      return upwards(any);
     case Taint::kShl:
       if (u[1]) return ~Bits{0};
       return v[1] >= limit ? 0 : u[0] << v[1];
@@ -61,11 +68,13 @@ Bits one_lane(const TaintRule& rule, const Bits* u, const Bits* v, uint32_t sour
       for (uint32_t k = 0; k < sources; ++k) result |= (u[k] & low) << (width * k);
       return result;
     }
-    case Taint::kPredicateAnd: return ((u[0] && (u[1] || v[1])) || (u[1] && v[0])) ? 1 : 0;
+    case Taint::kPredicateAnd:
+      return ((u[0] && (u[1] || v[1])) || (u[1] && v[0])) ? 1 : 0;
     case Taint::kPredicateOr:
       if (sources == 1) return u[0];
       return ((u[0] && (u[1] || !v[1])) || (u[1] && !v[0])) ? 1 : 0;
-    default: return all_or_nothing(any);
+    default:
+      return all_or_nothing(any);
   }
 }
 
@@ -78,10 +87,18 @@ void shuffle(TaintRule& rule) {
     int from = int(l);
     bool inside = false;
     switch (rule.ins->mode) {
-      case 0: from = int(l ^ b), inside = from <= int(high); break;
-      case 1: from = int(low | (b & ~segment)), inside = from <= int(high); break;
-      case 2: from = int(l + b), inside = from <= int(high); break;
-      default: from = int(l) - int(b), inside = from >= int(high); break;
+      case 0:
+        from = int(l ^ b), inside = from <= int(high);
+        break;
+      case 1:
+        from = int(low | (b & ~segment)), inside = from <= int(high);
+        break;
+      case 2:
+        from = int(l + b), inside = from <= int(high);
+        break;
+      default:
+        from = int(l) - int(b), inside = from >= int(high);
+        break;
     }
     const bool lost = rule.undefined[1][l] || rule.undefined[2][l];
     rule.result[0][l] = lost ? ~Bits{0} : rule.undefined[0][inside ? from & 31 : int(l)];
@@ -111,8 +128,8 @@ void matrix(TaintRule& rule) {
       const uint32_t row = l / 4 + 8 * (packed ? k & 1 : k >> 1);
       const uint32_t first = 2 * (l & 3) + (packed ? 0 : k & 1);
       const uint32_t wanted = packed ? 3u << first : 1u << first;
-      const bool lost = (rows >> row & 1) || (columns & wanted) ||
-                        rule.undefined[a_regs + b_regs + k][l];
+      const bool lost =
+          (rows >> row & 1) || (columns & wanted) || rule.undefined[a_regs + b_regs + k][l];
       rule.result[k][l] = lost ? ~Bits{0} : 0;
     }
   }

@@ -14,7 +14,7 @@ struct TaintRule {
   uint32_t exec = 0;
   uint64_t undefined[10][32] = {};  // of each source
   uint64_t value[10][32] = {};
-  uint64_t result[4][32] = {};      // undefined bits of each destination
+  uint64_t result[4][32] = {};  // undefined bits of each destination
 };
 
 void apply_taint_rule(TaintRule& rule);

@@ -25,7 +25,7 @@ struct LaunchState {
   bool check_undefined = false;
   bool check_shared_race = false;
   bool check_global_race = false;
-  bool collect = false;       // sectors and bank conflicts
+  bool collect = false;  // sectors and bank conflicts
   uint8_t shared_shift = 2, global_shift = 2;
   uint32_t global_floor = 0;  // stamps up to it are older than the launch
   uint32_t parameter_bytes = 0;
@@ -60,39 +60,39 @@ struct Fragment {
 struct Warp {
   uint8_t* rf = nullptr;
   uint32_t* predicates = nullptr;
-  uint32_t exec = 0;    // lanes that execute the current instruction
-  uint32_t write = 0;   // exec, and lanes that do not exist: nobody sees what they hold
-  uint32_t active = 0;  // lanes of the current fragment
-  uint32_t dead = 0;    // lanes that have exited or never existed
-  uint32_t missing = 0; // lanes that never existed
-  int64_t slice = 0;    // warp instructions left before the scheduler is asked
-  const Ins* code = nullptr;        // Program::code, or taint_code while something is undefined
+  uint32_t exec = 0;          // lanes that execute the current instruction
+  uint32_t write = 0;         // exec, and lanes that do not exist: nobody sees what they hold
+  uint32_t active = 0;        // lanes of the current fragment
+  uint32_t dead = 0;          // lanes that have exited or never existed
+  uint32_t missing = 0;       // lanes that never existed
+  int64_t slice = 0;          // warp instructions left before the scheduler is asked
+  const Ins* code = nullptr;  // Program::code, or taint_code while something is undefined
   const Ins* clean_code = nullptr;
   Block* block = nullptr;
   LaunchState* launch = nullptr;
-  uint32_t pc = 0;      // where to go on, in clean code
+  uint32_t pc = 0;  // where to go on, in clean code
   uint32_t fragments = 0;
   Fragment fragment[32];
   WarpClock clock;
   uint32_t id = 0;
   Stop stop = Stop::kNone;
-  bool forced = false;     // go through a *.sync although lanes are missing
-  bool rotating = false;   // fair turn of a fragment that is not the lowest
-  uint8_t spins = 0;       // the same strong load, the same value
+  bool forced = false;    // go through a *.sync although lanes are missing
+  bool rotating = false;  // fair turn of a fragment that is not the lowest
+  uint8_t spins = 0;      // the same strong load, the same value
   uint32_t spin_pc = 0;
   uint64_t spin_value = 0;
-  uint32_t tainted = 0;    // slots and predicates that hold something undefined
+  uint32_t tainted = 0;  // slots and predicates that hold something undefined
   uint32_t guard_undefined = 0;
   uint64_t warp_instructions = 0, thread_instructions = 0;
-  uint32_t* local = nullptr;        // word k of lane l at [k * 32 + l]
+  uint32_t* local = nullptr;  // word k of lane l at [k * 32 + l]
   uint8_t* local_bits = nullptr;
   uint32_t local_words = 0;
   uint32_t barrier_id = 0, barrier_count = 0, barrier_flags = 0;
   uint32_t barrier_lanes = 0, barrier_votes = 0;  // of barrier.red
   uint16_t barrier_result = 0;
   uint8_t barrier_mode = 0;
-  uint32_t pending_copies = 0;      // queued cp.async batches
-  uint32_t copy_group = 0;          // of the group being filled
+  uint32_t pending_copies = 0;  // queued cp.async batches
+  uint32_t copy_group = 0;      // of the group being filled
   WarpCold* cold = nullptr;
 };
 

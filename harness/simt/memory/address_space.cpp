@@ -20,9 +20,9 @@ void reserve(uint64_t base, uint64_t bytes) {
   void* const wanted = reinterpret_cast<void*>(base);
   void* const got = mmap(wanted, bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  KV_CHECK(got == wanted, "the CPU device could not reserve its address range: " +
-                              std::to_string(bytes >> 30) + " GiB at " + std::to_string(base) +
-                              ". Check `ulimit -v` and vm.overcommit_memory");
+  KV_CHECK(got == wanted,
+           "the CPU device could not reserve its address range: " + std::to_string(bytes >> 30) +
+               " GiB at " + std::to_string(base) + ". Check `ulimit -v` and vm.overcommit_memory");
   madvise(wanted, bytes, MADV_DONTDUMP);
 }
 

@@ -17,8 +17,8 @@ KV_INLINE double to_integral(double x, Whole mode) {
   if (mode == Whole::kDown) r = nearest > x ? nearest - 1 : nearest;
   if (mode == Whole::kUp) r = nearest < x ? nearest + 1 : nearest;
   if (mode == Whole::kZero) {
-    const double away = x < 0 ? (nearest < x ? nearest + 1 : nearest)
-                              : (nearest > x ? nearest - 1 : nearest);
+    const double away =
+        x < 0 ? (nearest < x ? nearest + 1 : nearest) : (nearest > x ? nearest - 1 : nearest);
     r = away;
   }
   return r == 0 ? double_of(bits_of(x) & 0x8000000000000000) : r;  // the zero keeps its sign
@@ -31,7 +31,9 @@ KV_INLINE u64 to_integer(double x, bool wide) {
   if (!(x == x)) return wide || kBits == 64 ? u64(1) << (kBits - 1) : 0;
   const double r = to_integral(x, kMode);
   const double top = kSigned ? double(u64(1) << (kBits - 1)) : 2.0 * double(u64(1) << (kBits - 1));
-  if (r >= top) return kSigned ? (u64(1) << (kBits - 1)) - 1 : (kBits == 64 ? ~u64(0) : (u64(1) << (kBits & 63)) - 1);
+  if (r >= top)
+    return kSigned ? (u64(1) << (kBits - 1)) - 1
+                   : (kBits == 64 ? ~u64(0) : (u64(1) << (kBits & 63)) - 1);
   if (kSigned) {
     if (r < -top) return (u64(1) << (kBits - 1));
     return u64(s64(r)) & (kBits == 64 ? ~u64(0) : (u64(1) << (kBits & 63)) - 1);
@@ -47,19 +49,16 @@ constexpr auto kToS32 = [](u32 a) {
   return u32(to_integer<s32, kMode>(x, false));
 };
 template <class I, Whole kMode, bool kFtz>
-constexpr auto kFromF32 = [](u32 a) {
-  return to_integer<I, kMode>(double(float_of(kFtz ? flush(a) : a)), false);
-};
+constexpr auto kFromF32 =
+    [](u32 a) { return to_integer<I, kMode>(double(float_of(kFtz ? flush(a) : a)), false); };
 template <class I, Whole kMode>
 constexpr auto kFromF64 = [](double a) { return to_integer<I, kMode>(a, true); };
 template <class I, Whole kMode>
-constexpr auto kFromF16 = [](u32 a) {
-  return to_integer<I, kMode>(double(half_value(a & 0xffff)), false);
-};
+constexpr auto kFromF16 =
+    [](u32 a) { return to_integer<I, kMode>(double(half_value(a & 0xffff)), false); };
 template <class I, Whole kMode>
-constexpr auto kFromBf16 = [](u32 a) {
-  return to_integer<I, kMode>(double(bfloat_value(a & 0xffff)), false);
-};
+constexpr auto kFromBf16 =
+    [](u32 a) { return to_integer<I, kMode>(double(bfloat_value(a & 0xffff)), false); };
 
 /// An integer of up to 64 bits, rounded to odd into a double: enough for any narrower float.
 KV_INLINE double odd_double(u64 magnitude, bool negative) {
@@ -90,9 +89,8 @@ constexpr auto kToF64 = [](auto a) { return bits_of(double(I(a))); };
 template <class I>
 constexpr auto kToF16 = [](auto a) { return double_to_half(odd_of<I>(u64(a)), Round::kNearest); };
 template <class I>
-constexpr auto kToBf16 = [](auto a) {
-  return double_to_bfloat(odd_of<I>(u64(a)), Round::kNearest);
-};
+constexpr auto kToBf16 =
+    [](auto a) { return double_to_bfloat(odd_of<I>(u64(a)), Round::kNearest); };
 
 template <bool kFtz, bool kSat>
 KV_INLINE u32 finish(u32 u) {
@@ -139,13 +137,11 @@ constexpr auto kToHalf = [](u32 a) { return to_half<kMode, kRelu>(a); };
 template <Round kMode, bool kRelu>
 constexpr auto kToBfloat = [](u32 a) { return to_bfloat<kMode, kRelu>(a); };
 template <Round kMode, bool kRelu>
-constexpr auto kToHalf2 = [](u32 a, u32 b) {
-  return to_half<kMode, kRelu>(a) << 16 | to_half<kMode, kRelu>(b);
-};
+constexpr auto kToHalf2 =
+    [](u32 a, u32 b) { return to_half<kMode, kRelu>(a) << 16 | to_half<kMode, kRelu>(b); };
 template <Round kMode, bool kRelu>
-constexpr auto kToBfloat2 = [](u32 a, u32 b) {
-  return to_bfloat<kMode, kRelu>(a) << 16 | to_bfloat<kMode, kRelu>(b);
-};
+constexpr auto kToBfloat2 =
+    [](u32 a, u32 b) { return to_bfloat<kMode, kRelu>(a) << 16 | to_bfloat<kMode, kRelu>(b); };
 KV_INLINE u32 saturated_half(u32 h) {
   return (h & 0x7fff) > 0x7c00 || h & 0x8000 ? 0 : h > 0x3c00 ? 0x3c00 : h;
 }
@@ -194,60 +190,50 @@ constexpr auto kToTf32Rn = [](u32 a) {
                                         : (a + 0xfff + (a >> 13 & 1)) & 0xffffe000;
 };
 
-#define KV_TO_INTEGERS(mode, whole)                                                          \
-  {"cvt." mode ".s32.f32", "2=2", Taint::kAll, unary32<kToS32<whole, false>>},               \
-      {"cvt." mode ".ftz.s32.f32", "2=2", Taint::kAll, unary32<kToS32<whole, true>>},        \
-      {"cvt." mode ".u32.f32", "2=2", Taint::kAll,                                           \
-       map1<kFromF32<u32, whole, false>, u32, u32>},                                         \
-      {"cvt." mode ".ftz.u32.f32", "2=2", Taint::kAll,                                       \
-       map1<kFromF32<u32, whole, true>, u32, u32>},                                          \
-      {"cvt." mode ".s64.f32", "4=2", Taint::kAll,                                           \
-       map1<kFromF32<s64, whole, false>, u64, u32>},                                         \
-      {"cvt." mode ".s32.f64", "2=4", Taint::kAll,                                           \
-       map1<kFromF64<s32, whole>, u32, double>},                                             \
-      {"cvt." mode ".u32.f64", "2=4", Taint::kAll,                                           \
-       map1<kFromF64<u32, whole>, u32, double>},                                             \
-      {"cvt." mode ".s64.f64", "4=4", Taint::kAll,                                           \
-       map1<kFromF64<s64, whole>, u64, double>},                                             \
-      {"cvt." mode ".u64.f64", "4=4", Taint::kAll,                                           \
-       map1<kFromF64<u64, whole>, u64, double>},                                             \
-      {"cvt." mode ".s32.f16", "2=2", Taint::kAll, map1<kFromF16<s32, whole>, u32, u32>},    \
-      {"cvt." mode ".u32.f16", "2=2", Taint::kAll, map1<kFromF16<u32, whole>, u32, u32>},    \
-      {"cvt." mode ".s16.f16", "2=2", Taint::kAll, map1<kFromF16<s16, whole>, u32, u32>},    \
-      {"cvt." mode ".u16.f16", "2=2", Taint::kAll, map1<kFromF16<u16, whole>, u32, u32>},    \
-      {"cvt." mode ".s32.bf16", "2=2", Taint::kAll, map1<kFromBf16<s32, whole>, u32, u32>},  \
-      {"cvt." mode ".u32.bf16", "2=2", Taint::kAll, map1<kFromBf16<u32, whole>, u32, u32>},  \
-      {"cvt." mode ".f32.f32", "2=2", Taint::kAll, unary32<kIntegral<whole, false, false>>}, \
-      {"cvt." mode ".ftz.f32.f32", "2=2", Taint::kAll,                                       \
-       unary32<kIntegral<whole, true, false>>},                                              \
-      {"cvt." mode ".sat.f32.f32", "2=2", Taint::kAll,                                       \
-       unary32<kIntegral<whole, false, true>>},                                              \
-      {"cvt." mode ".f64.f64", "4=4", Taint::kAll,                                           \
-       map1<[](double a) { return canonical(to_integral(a, whole)); }, u64, double>},        \
-      {"cvt." mode ".f16.f16", "2=2", Taint::kAll, unary32<[](u32 a) {                       \
-         return double_to_half(to_integral(double(half_value(a & 0xffff)), whole),           \
-                               Round::kNearest);                                             \
-       }>}
+#define KV_TO_INTEGERS(mode, whole)                                                               \
+  {"cvt." mode ".s32.f32", "2=2", Taint::kAll, unary32<kToS32<whole, false>>},                    \
+      {"cvt." mode ".ftz.s32.f32", "2=2", Taint::kAll, unary32<kToS32<whole, true>>},             \
+      {"cvt." mode ".u32.f32", "2=2", Taint::kAll, map1<kFromF32<u32, whole, false>, u32, u32>},  \
+      {"cvt." mode ".ftz.u32.f32", "2=2", Taint::kAll,                                            \
+       map1<kFromF32<u32, whole, true>, u32, u32>},                                               \
+      {"cvt." mode ".s64.f32", "4=2", Taint::kAll, map1<kFromF32<s64, whole, false>, u64, u32>},  \
+      {"cvt." mode ".s32.f64", "2=4", Taint::kAll, map1<kFromF64<s32, whole>, u32, double>},      \
+      {"cvt." mode ".u32.f64", "2=4", Taint::kAll, map1<kFromF64<u32, whole>, u32, double>},      \
+      {"cvt." mode ".s64.f64", "4=4", Taint::kAll, map1<kFromF64<s64, whole>, u64, double>},      \
+      {"cvt." mode ".u64.f64", "4=4", Taint::kAll, map1<kFromF64<u64, whole>, u64, double>},      \
+      {"cvt." mode ".s32.f16", "2=2", Taint::kAll, map1<kFromF16<s32, whole>, u32, u32>},         \
+      {"cvt." mode ".u32.f16", "2=2", Taint::kAll, map1<kFromF16<u32, whole>, u32, u32>},         \
+      {"cvt." mode ".s16.f16", "2=2", Taint::kAll, map1<kFromF16<s16, whole>, u32, u32>},         \
+      {"cvt." mode ".u16.f16", "2=2", Taint::kAll, map1<kFromF16<u16, whole>, u32, u32>},         \
+      {"cvt." mode ".s32.bf16", "2=2", Taint::kAll, map1<kFromBf16<s32, whole>, u32, u32>},       \
+      {"cvt." mode ".u32.bf16", "2=2", Taint::kAll, map1<kFromBf16<u32, whole>, u32, u32>},       \
+      {"cvt." mode ".f32.f32", "2=2", Taint::kAll, unary32<kIntegral<whole, false, false>>},      \
+      {"cvt." mode ".ftz.f32.f32", "2=2", Taint::kAll, unary32<kIntegral<whole, true, false>>},   \
+      {"cvt." mode ".sat.f32.f32", "2=2", Taint::kAll, unary32<kIntegral<whole, false, true>>},   \
+      {"cvt." mode ".f64.f64", "4=4", Taint::kAll,                                                \
+       map1<[](double a) { return canonical(to_integral(a, whole)); }, u64, double>},             \
+  {                                                                                               \
+    "cvt." mode ".f16.f16", "2=2", Taint::kAll, unary32<[](u32 a) {                               \
+      return double_to_half(to_integral(double(half_value(a & 0xffff)), whole), Round::kNearest); \
+    }>                                                                                            \
+  }
 
-#define KV_FROM_INTEGERS(mode, round)                                                     \
-  {"cvt." mode ".f32.s32", "2=2", Taint::kAll, unary32<kToF32<s32, round>>},              \
-      {"cvt." mode ".f32.u32", "2=2", Taint::kAll, unary32<kToF32<u32, round>>},          \
-      {"cvt." mode ".f32.s64", "2=4", Taint::kAll, map1<kToF32<s64, round>, u32, u64>},   \
-      {"cvt." mode ".f32.u64", "2=4", Taint::kAll, map1<kToF32<u64, round>, u32, u64>},   \
-      {"cvt." mode ".f32.f64", "2=4", Taint::kAll,                                        \
-       map1<[](double a) { return canonical(round_to_float(a, round)); }, u32, double>},  \
-      {"cvt." mode ".f16.f32", "2=2", Taint::kAll, unary32<kToHalf<round, false>>},       \
-      {"cvt." mode ".bf16.f32", "2=2", Taint::kAll, unary32<kToBfloat<round, false>>},    \
-      {"cvt." mode ".f16x2.f32", "2=22", Taint::kAll, binary32<kToHalf2<round, false>>},  \
-      {"cvt." mode ".bf16x2.f32", "2=22", Taint::kAll,                                    \
-       binary32<kToBfloat2<round, false>>},                                               \
-      {"cvt." mode ".relu.f16.f32", "2=2", Taint::kAll, unary32<kToHalf<round, true>>},   \
-      {"cvt." mode ".relu.bf16.f32", "2=2", Taint::kAll,                                  \
-       unary32<kToBfloat<round, true>>},                                                  \
-      {"cvt." mode ".relu.f16x2.f32", "2=22", Taint::kAll,                                \
-       binary32<kToHalf2<round, true>>},                                                  \
-      {"cvt." mode ".relu.bf16x2.f32", "2=22", Taint::kAll,                               \
-       binary32<kToBfloat2<round, true>>}
+#define KV_FROM_INTEGERS(mode, round)                                                          \
+  {"cvt." mode ".f32.s32", "2=2", Taint::kAll, unary32<kToF32<s32, round>>},                   \
+      {"cvt." mode ".f32.u32", "2=2", Taint::kAll, unary32<kToF32<u32, round>>},               \
+      {"cvt." mode ".f32.s64", "2=4", Taint::kAll, map1<kToF32<s64, round>, u32, u64>},        \
+      {"cvt." mode ".f32.u64", "2=4", Taint::kAll, map1<kToF32<u64, round>, u32, u64>},        \
+      {"cvt." mode ".f32.f64", "2=4", Taint::kAll,                                             \
+       map1<[](double a) { return canonical(round_to_float(a, round)); }, u32, double>},       \
+      {"cvt." mode ".f16.f32", "2=2", Taint::kAll, unary32<kToHalf<round, false>>},            \
+      {"cvt." mode ".bf16.f32", "2=2", Taint::kAll, unary32<kToBfloat<round, false>>},         \
+      {"cvt." mode ".f16x2.f32", "2=22", Taint::kAll, binary32<kToHalf2<round, false>>},       \
+      {"cvt." mode ".bf16x2.f32", "2=22", Taint::kAll, binary32<kToBfloat2<round, false>>},    \
+      {"cvt." mode ".relu.f16.f32", "2=2", Taint::kAll, unary32<kToHalf<round, true>>},        \
+      {"cvt." mode ".relu.bf16.f32", "2=2", Taint::kAll, unary32<kToBfloat<round, true>>},     \
+      {"cvt." mode ".relu.f16x2.f32", "2=22", Taint::kAll, binary32<kToHalf2<round, true>>}, { \
+    "cvt." mode ".relu.bf16x2.f32", "2=22", Taint::kAll, binary32<kToBfloat2<round, true>>     \
+  }
 
 constexpr FormRow kRows[] = {
     // Between integers: cut, or extend the sign or zeros.
@@ -357,14 +343,12 @@ constexpr FormRow kRows[] = {
     {"cvt.rn.relu.f16.f32", "2=2", Taint::kAll, unary32<kToHalf<Round::kNearest, true>>},
     {"cvt.rn.relu.bf16.f32", "2=2", Taint::kAll, unary32<kToBfloat<Round::kNearest, true>>},
     {"cvt.rn.relu.f16x2.f32", "2=22", Taint::kAll, binary32<kToHalf2<Round::kNearest, true>>},
-    {"cvt.rn.relu.bf16x2.f32", "2=22", Taint::kAll,
-     binary32<kToBfloat2<Round::kNearest, true>>},
+    {"cvt.rn.relu.bf16x2.f32", "2=22", Taint::kAll, binary32<kToBfloat2<Round::kNearest, true>>},
     {"cvt.rn.sat.f16.f32", "2=2", Taint::kAll,
      unary32<[](u32 a) { return saturated_half(float_to_half(a)); }>},
     {"cvt.rn.bf16.f16", "2=2", Taint::kAll,
      unary32<[](u32 a) { return float_to_bfloat(half_to_float(a & 0xffff)); }>},
-    {"cvt.rn.f16.bf16", "2=2", Taint::kAll,
-     unary32<[](u32 a) { return float_to_half(a << 16); }>},
+    {"cvt.rn.f16.bf16", "2=2", Taint::kAll, unary32<[](u32 a) { return float_to_half(a << 16); }>},
     {"cvt.rna.tf32.f32", "2=2", Taint::kAll, unary32<kToTf32Rna>},
     {"cvt.rn.tf32.f32", "2=2", Taint::kAll, unary32<kToTf32Rn>},
     {"cvt.rn.satfinite.e4m3x2.f32", "2=22", Taint::kAll, binary32<kToE4m3x2<false>>},
@@ -379,12 +363,10 @@ constexpr FormRow kRows[] = {
        return to_e5m2(half_to_float(a >> 16), false) << 8 |
               to_e5m2(half_to_float(a & 0xffff), false);
      }>},
-    {"cvt.rn.f16x2.e4m3x2", "2=2", Taint::kAll, unary32<[](u32 a) {
-       return e4m3_to_half(a & 255) | e4m3_to_half(a >> 8 & 255) << 16;
-     }>},
-    {"cvt.rn.f16x2.e5m2x2", "2=2", Taint::kAll, unary32<[](u32 a) {
-       return e5m2_to_half(a & 255) | e5m2_to_half(a >> 8 & 255) << 16;
-     }>},
+    {"cvt.rn.f16x2.e4m3x2", "2=2", Taint::kAll,
+     unary32<[](u32 a) { return e4m3_to_half(a & 255) | e4m3_to_half(a >> 8 & 255) << 16; }>},
+    {"cvt.rn.f16x2.e5m2x2", "2=2", Taint::kAll,
+     unary32<[](u32 a) { return e5m2_to_half(a & 255) | e5m2_to_half(a >> 8 & 255) << 16; }>},
 };
 
 }  // namespace

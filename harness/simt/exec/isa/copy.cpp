@@ -1,6 +1,7 @@
 // cp.async: queued when issued, delivered when its group is waited for (PTX ISA 9.0 section
 // 9.7.9.25). Until then the destination is undefined, so that a missing wait shows.
 #include "harness/simt/exec/copy.h"
+
 #include "harness/simt/exec/isa/place.h"
 
 namespace kv::simt::KV_ISA {
@@ -35,8 +36,8 @@ KV_ATTEMPT issue(Warp& w, const Ins* i) {
   const u64* source = slot<u64>(w, i->r[1]);
   const u64 offset = copy_source_offset(*i);
   if (reading) {
-    if (!global_place<kBytes, Extent::kLive, Extent::kNoRead>(w, i->hint, source, offset,
-                                                                 reading, from)) {
+    if (!global_place<kBytes, Extent::kLive, Extent::kNoRead>(w, i->hint, source, offset, reading,
+                                                              from)) {
       return false;
     }
     if (w.launch->check_global_race && global_race<kBytes, false>(w, from, reading)) return false;
@@ -73,7 +74,8 @@ KV_ATTEMPT issue(Warp& w, const Ins* i) {
 
 template <bool (*Try)(Warp&, const Ins*)>
 KV_STEP attempt_copy(Warp& w, const Ins* i) {
-  if (!Try(w, i)) [[unlikely]] return slow_copy(w, i);
+  if (!Try(w, i)) [[unlikely]]
+    return slow_copy(w, i);
   KV_NEXT(w, i + 1);
 }
 

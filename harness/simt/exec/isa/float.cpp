@@ -91,8 +91,8 @@ constexpr auto kPickOne = [](float a, float b) { return pick<kPick, kFtz, kNan>(
 template <Pick kPick, bool kFtz, bool kNan>
 constexpr auto kPickXorsign = [](float a, float b) {
   const u32 sign = (bits_of(a) ^ bits_of(b)) & 0x80000000;
-  const u32 u = pick<kPick, kFtz, kNan>(float_of(bits_of(a) & 0x7fffffff),
-                                        float_of(bits_of(b) & 0x7fffffff));
+  const u32 u =
+      pick<kPick, kFtz, kNan>(float_of(bits_of(a) & 0x7fffffff), float_of(bits_of(b) & 0x7fffffff));
   return float_of(u) == float_of(u) ? u | sign : kNanBits;
 };
 
@@ -130,7 +130,7 @@ KV_STEP test_property(Warp& w, const Ins* i) {
   alignas(64) u32 t[32];
   for (int l = 0; l < 32; ++l) {
     const u32 m = a[l] & 0x7fffffff;
-    const bool answer[6] = {m < 0x7f800000, m == 0x7f800000, m <= 0x7f800000, m > 0x7f800000,
+    const bool answer[6] = {m<0x7f800000, m == 0x7f800000, m <= 0x7f800000, m> 0x7f800000,
                             m == 0 || (m < 0x7f800000 && m >= 0x00800000),
                             m != 0 && m < 0x00800000};
     t[l] = answer[i->mode] ? ~0u : 0;
@@ -145,7 +145,7 @@ KV_STEP test_property64(Warp& w, const Ins* i) {
   alignas(64) u32 t[32];
   for (int l = 0; l < 32; ++l) {
     const u64 m = a[l] & 0x7fffffffffffffff;
-    const bool answer[6] = {m < infinity, m == infinity, m <= infinity, m > infinity,
+    const bool answer[6] = {m<infinity, m == infinity, m <= infinity, m> infinity,
                             m == 0 || (m < infinity && m >= normal), m != 0 && m < normal};
     t[l] = answer[i->mode] ? ~0u : 0;
   }
@@ -177,8 +177,8 @@ KV_STEP approximate(Warp& w, const Ins* i) {
   const float* a = slot<float>(w, i->r[1]);
   alignas(64) u32 t[32];
   KV_LANES t[l] = F::nearest(kFtz ? flush(a[l]) : a[l]);
-  if (w.launch->rounding >= KV_SIMT_ROUNDING_RANDOM &&
-      w.launch->rounding <= KV_SIMT_ROUNDING_DOWN) [[unlikely]] {
+  if (w.launch->rounding >= KV_SIMT_ROUNDING_RANDOM && w.launch->rounding <= KV_SIMT_ROUNDING_DOWN)
+      [[unlikely]] {
     const Perturbation how{w.launch->rounding, w.launch->rounding_seed, F::kId};
     for (int l = 0; l < 32; ++l) {
       const float x = kFtz ? flush(a[l]) : a[l];
@@ -197,8 +197,8 @@ KV_STEP approximate_division(Warp& w, const Ins* i) {
   const float* b = slot<float>(w, i->r[2]);
   alignas(64) u32 t[32];
   KV_LANES t[l] = quotient<kFull>(in<kFtz>(a[l]), in<kFtz>(b[l]));
-  if (w.launch->rounding >= KV_SIMT_ROUNDING_RANDOM &&
-      w.launch->rounding <= KV_SIMT_ROUNDING_DOWN) [[unlikely]] {
+  if (w.launch->rounding >= KV_SIMT_ROUNDING_RANDOM && w.launch->rounding <= KV_SIMT_ROUNDING_DOWN)
+      [[unlikely]] {
     const Perturbation how{w.launch->rounding, w.launch->rounding_seed, 20 + kFull};
     for (int l = 0; l < 32; ++l) {
       const double exact = double(in<kFtz>(a[l])) / double(in<kFtz>(b[l]));
@@ -230,70 +230,71 @@ constexpr auto kPick64 = [](double a, double b) {
   return a == a ? x : (b == b ? y : kNanBits64);
 };
 
-#define KV_PER_FTZ(head, tail, roles, f, one, two)                           \
-  {head tail, roles, Taint::kAll, f<one>}, {head ".ftz" tail, roles, Taint::kAll, f<two>}
+#define KV_PER_FTZ(head, tail, roles, f, one, two) \
+  {head tail, roles, Taint::kAll, f<one>}, { head ".ftz" tail, roles, Taint::kAll, f<two> }
 
-#define KV_ARITHMETIC(name, roles, f, nearest, directed)                                    \
-  {name "{.rn,}.f32", roles, Taint::kAll, f<nearest<false, false>>},                        \
-      {name "{.rn,}.ftz.f32", roles, Taint::kAll, f<nearest<true, false>>},                 \
-      {name "{.rn,}.sat.f32", roles, Taint::kAll, f<nearest<false, true>>},                 \
-      {name "{.rn,}.ftz.sat.f32", roles, Taint::kAll, f<nearest<true, true>>},              \
-      {name ".rz.f32", roles, Taint::kAll, f<directed<Round::kZero, false, false>>},        \
-      {name ".rm.f32", roles, Taint::kAll, f<directed<Round::kDown, false, false>>},        \
-      {name ".rp.f32", roles, Taint::kAll, f<directed<Round::kUp, false, false>>},          \
-      {name ".rz.ftz.f32", roles, Taint::kAll, f<directed<Round::kZero, true, false>>},     \
-      {name ".rm.ftz.f32", roles, Taint::kAll, f<directed<Round::kDown, true, false>>},     \
-      {name ".rp.ftz.f32", roles, Taint::kAll, f<directed<Round::kUp, true, false>>},       \
-      {name ".rz.sat.f32", roles, Taint::kAll, f<directed<Round::kZero, false, true>>},     \
-      {name ".rz.ftz.sat.f32", roles, Taint::kAll, f<directed<Round::kZero, true, true>>},  \
-      {name ".rm.sat.f32", roles, Taint::kAll, f<directed<Round::kDown, false, true>>},     \
-      {name ".rm.ftz.sat.f32", roles, Taint::kAll, f<directed<Round::kDown, true, true>>},  \
-      {name ".rp.sat.f32", roles, Taint::kAll, f<directed<Round::kUp, false, true>>},       \
-      {name ".rp.ftz.sat.f32", roles, Taint::kAll, f<directed<Round::kUp, true, true>>}
+#define KV_ARITHMETIC(name, roles, f, nearest, directed)                                   \
+  {name "{.rn,}.f32", roles, Taint::kAll, f<nearest<false, false>>},                       \
+      {name "{.rn,}.ftz.f32", roles, Taint::kAll, f<nearest<true, false>>},                \
+      {name "{.rn,}.sat.f32", roles, Taint::kAll, f<nearest<false, true>>},                \
+      {name "{.rn,}.ftz.sat.f32", roles, Taint::kAll, f<nearest<true, true>>},             \
+      {name ".rz.f32", roles, Taint::kAll, f<directed<Round::kZero, false, false>>},       \
+      {name ".rm.f32", roles, Taint::kAll, f<directed<Round::kDown, false, false>>},       \
+      {name ".rp.f32", roles, Taint::kAll, f<directed<Round::kUp, false, false>>},         \
+      {name ".rz.ftz.f32", roles, Taint::kAll, f<directed<Round::kZero, true, false>>},    \
+      {name ".rm.ftz.f32", roles, Taint::kAll, f<directed<Round::kDown, true, false>>},    \
+      {name ".rp.ftz.f32", roles, Taint::kAll, f<directed<Round::kUp, true, false>>},      \
+      {name ".rz.sat.f32", roles, Taint::kAll, f<directed<Round::kZero, false, true>>},    \
+      {name ".rz.ftz.sat.f32", roles, Taint::kAll, f<directed<Round::kZero, true, true>>}, \
+      {name ".rm.sat.f32", roles, Taint::kAll, f<directed<Round::kDown, false, true>>},    \
+      {name ".rm.ftz.sat.f32", roles, Taint::kAll, f<directed<Round::kDown, true, true>>}, \
+      {name ".rp.sat.f32", roles, Taint::kAll, f<directed<Round::kUp, false, true>>}, {    \
+    name ".rp.ftz.sat.f32", roles, Taint::kAll, f<directed<Round::kUp, true, true>>        \
+  }
 
-#define KV_COMPARE(name, f)                                                              \
-  {"setp." name ".f32", "p=22", Taint::kAll, compare<f, float>},                         \
-      {"setp." name ".ftz.f32", "p=22", Taint::kAll, compare<kFlushed<f>, float>},       \
-      {"setp." name ".f64", "p=44", Taint::kAll, compare<f, double>},                    \
-      {"set." name ".{u32,s32}.f32", "2=22", Taint::kAll,                                \
-       compare_to_register<f, float, ~0u>},                                              \
-      {"set." name ".ftz.{u32,s32}.f32", "2=22", Taint::kAll,                            \
-       compare_to_register<kFlushed<f>, float, ~0u>},                                    \
-      {"set." name ".{u32,s32}.f64", "2=44", Taint::kAll,                                \
-       compare_to_register<f, double, ~0u>},                                             \
-      {"set." name ".f32.f64", "2=44", Taint::kAll,                                      \
-       compare_to_register<f, double, 0x3f800000>},                                      \
-      {"set." name ".f32.f32", "2=22", Taint::kAll,                                      \
-       compare_to_register<f, float, 0x3f800000>},                                       \
-      {"set." name ".ftz.f32.f32", "2=22", Taint::kAll,                                  \
-       compare_to_register<kFlushed<f>, float, 0x3f800000>}
+#define KV_COMPARE(name, f)                                                                       \
+  {"setp." name ".f32", "p=22", Taint::kAll, compare<f, float>},                                  \
+      {"setp." name ".ftz.f32", "p=22", Taint::kAll, compare<kFlushed<f>, float>},                \
+      {"setp." name ".f64", "p=44", Taint::kAll, compare<f, double>},                             \
+      {"set." name ".{u32,s32}.f32", "2=22", Taint::kAll, compare_to_register<f, float, ~0u>},    \
+      {"set." name ".ftz.{u32,s32}.f32", "2=22", Taint::kAll,                                     \
+       compare_to_register<kFlushed<f>, float, ~0u>},                                             \
+      {"set." name ".{u32,s32}.f64", "2=44", Taint::kAll, compare_to_register<f, double, ~0u>},   \
+      {"set." name ".f32.f64", "2=44", Taint::kAll, compare_to_register<f, double, 0x3f800000>},  \
+      {"set." name ".f32.f32", "2=22", Taint::kAll, compare_to_register<f, float, 0x3f800000>}, { \
+    "set." name ".ftz.f32.f32", "2=22", Taint::kAll,                                              \
+        compare_to_register<kFlushed<f>, float, 0x3f800000>                                       \
+  }
 
-#define KV_MIN_MAX(name, which)                                                            \
-  {name ".f32", "2=22", Taint::kAll, f2<kPickOne<which, false, false>>},                   \
-      {name ".ftz.f32", "2=22", Taint::kAll, f2<kPickOne<which, true, false>>},            \
-      {name ".NaN.f32", "2=22", Taint::kAll, f2<kPickOne<which, false, true>>},            \
-      {name ".ftz.NaN.f32", "2=22", Taint::kAll, f2<kPickOne<which, true, true>>},         \
-      {name ".xorsign.abs.f32", "2=22", Taint::kAll,                                       \
-       f2<kPickXorsign<which, false, false>>},                                             \
-      {name ".ftz.xorsign.abs.f32", "2=22", Taint::kAll, f2<kPickXorsign<which, true, false>>}, \
-      {name ".NaN.xorsign.abs.f32", "2=22", Taint::kAll, f2<kPickXorsign<which, false, true>>}, \
-      {name ".ftz.NaN.xorsign.abs.f32", "2=22", Taint::kAll,                               \
-       f2<kPickXorsign<which, true, true>>},                                               \
-      {name ".f64", "4=44", Taint::kAll, d2<kPick64<which>>}
+#define KV_MIN_MAX(name, which)                                                                    \
+  {name ".f32", "2=22", Taint::kAll, f2<kPickOne<which, false, false>>},                           \
+      {name ".ftz.f32", "2=22", Taint::kAll, f2<kPickOne<which, true, false>>},                    \
+      {name ".NaN.f32", "2=22", Taint::kAll, f2<kPickOne<which, false, true>>},                    \
+      {name ".ftz.NaN.f32", "2=22", Taint::kAll, f2<kPickOne<which, true, true>>},                 \
+      {name ".xorsign.abs.f32", "2=22", Taint::kAll, f2<kPickXorsign<which, false, false>>},       \
+      {name ".ftz.xorsign.abs.f32", "2=22", Taint::kAll, f2<kPickXorsign<which, true, false>>},    \
+      {name ".NaN.xorsign.abs.f32", "2=22", Taint::kAll, f2<kPickXorsign<which, false, true>>},    \
+      {name ".ftz.NaN.xorsign.abs.f32", "2=22", Taint::kAll, f2<kPickXorsign<which, true, true>>}, \
+  {                                                                                                \
+    name ".f64", "4=44", Taint::kAll, d2<kPick64<which>>                                           \
+  }
 
-#define KV_DIRECTED(mode, round)                                                            \
-  {"div." mode ".f32", "2=22", Taint::kAll, f2<kDivTo<round, false>>},                      \
-      {"div." mode ".ftz.f32", "2=22", Taint::kAll, f2<kDivTo<round, true>>},               \
-      {"sqrt." mode ".f32", "2=2", Taint::kAll, f1<kSqrtTo<round, false>>},                 \
-      {"sqrt." mode ".ftz.f32", "2=2", Taint::kAll, f1<kSqrtTo<round, true>>},              \
-      {"rcp." mode ".f32", "2=2", Taint::kAll,                                              \
-       f1<[](float a) { return kDivTo<round, false>(1.0f, a); }>},                          \
-      {"rcp." mode ".ftz.f32", "2=2", Taint::kAll,                                          \
-       f1<[](float a) { return kDivTo<round, true>(1.0f, a); }>}
+#define KV_DIRECTED(mode, round)                                               \
+  {"div." mode ".f32", "2=22", Taint::kAll, f2<kDivTo<round, false>>},         \
+      {"div." mode ".ftz.f32", "2=22", Taint::kAll, f2<kDivTo<round, true>>},  \
+      {"sqrt." mode ".f32", "2=2", Taint::kAll, f1<kSqrtTo<round, false>>},    \
+      {"sqrt." mode ".ftz.f32", "2=2", Taint::kAll, f1<kSqrtTo<round, true>>}, \
+      {"rcp." mode ".f32", "2=2", Taint::kAll,                                 \
+       f1<[](float a) { return kDivTo<round, false>(1.0f, a); }>},             \
+  {                                                                            \
+    "rcp." mode ".ftz.f32", "2=2", Taint::kAll,                                \
+        f1<[](float a) { return kDivTo<round, true>(1.0f, a); }>               \
+  }
 
-#define KV_APPROXIMATE(name, f)                                                  \
-  {name ".f32", "2=2", Taint::kAll, approximate<f, false>},                      \
-      {name ".ftz.f32", "2=2", Taint::kAll, approximate<f, true>}
+#define KV_APPROXIMATE(name, f)                               \
+  {name ".f32", "2=2", Taint::kAll, approximate<f, false>}, { \
+    name ".ftz.f32", "2=2", Taint::kAll, approximate<f, true> \
+  }
 
 constexpr FormRow kRows[] = {
     KV_ARITHMETIC("add", "2=22", f2, kAdd, kAddTo),
@@ -360,20 +361,15 @@ constexpr FormRow kRows[] = {
     {"rsqrt.approx.ftz.f64", "4=4", Taint::kAll, d1<kRsqrt64>},
     {"rsqrt.approx.f64", "4=4", Taint::kAll,
      d1<[](double a) { return canonical(1.0 / __builtin_sqrt(a)); }>},
-    {"add{.rn,}.f64", "4=44", Taint::kAll,
-     d2<[](double a, double b) { return canonical(a + b); }>},
-    {"sub{.rn,}.f64", "4=44", Taint::kAll,
-     d2<[](double a, double b) { return canonical(a - b); }>},
-    {"mul{.rn,}.f64", "4=44", Taint::kAll,
-     d2<[](double a, double b) { return canonical(a * b); }>},
-    {"div.rn.f64", "4=44", Taint::kAll,
-     d2<[](double a, double b) { return canonical(a / b); }>},
+    {"add{.rn,}.f64", "4=44", Taint::kAll, d2<[](double a, double b) { return canonical(a + b); }>},
+    {"sub{.rn,}.f64", "4=44", Taint::kAll, d2<[](double a, double b) { return canonical(a - b); }>},
+    {"mul{.rn,}.f64", "4=44", Taint::kAll, d2<[](double a, double b) { return canonical(a * b); }>},
+    {"div.rn.f64", "4=44", Taint::kAll, d2<[](double a, double b) { return canonical(a / b); }>},
     {"{fma,mad}.rn.f64", "4=444", Taint::kAll,
      map3<[](double a, double b, double c) { return canonical(fma_exact(a, b, c)); }, u64, double,
           double, double>},
     {"rcp.rn.f64", "4=4", Taint::kAll, d1<[](double a) { return canonical(1.0 / a); }>},
-    {"sqrt.rn.f64", "4=4", Taint::kAll,
-     d1<[](double a) { return canonical(__builtin_sqrt(a)); }>},
+    {"sqrt.rn.f64", "4=4", Taint::kAll, d1<[](double a) { return canonical(__builtin_sqrt(a)); }>},
     {"neg.f64", "4=4", Taint::kAll, unary64<[](u64 a) { return a ^ 0x8000000000000000; }>},
     {"abs.f64", "4=4", Taint::kAll, unary64<[](u64 a) { return a & 0x7fffffffffffffff; }>},
 };

@@ -100,9 +100,8 @@ constexpr auto kTanh = [](u32 a) {
 template <auto G>
 constexpr auto kPair1 = [](u32 a) { return u32(G(a & 0xffff)) | u32(G(a >> 16)) << 16; };
 template <auto G>
-constexpr auto kPair2 = [](u32 a, u32 b) {
-  return u32(G(a & 0xffff, b & 0xffff)) | u32(G(a >> 16, b >> 16)) << 16;
-};
+constexpr auto kPair2 =
+    [](u32 a, u32 b) { return u32(G(a & 0xffff, b & 0xffff)) | u32(G(a >> 16, b >> 16)) << 16; };
 template <auto G>
 constexpr auto kPair3 = [](u32 a, u32 b, u32 c) {
   return u32(G(a & 0xffff, b & 0xffff, c & 0xffff)) | u32(G(a >> 16, b >> 16, c >> 16)) << 16;
@@ -123,9 +122,8 @@ constexpr auto kGeu = [](float a, float b) { return !(a < b); };
 constexpr auto kNum = [](float a, float b) { return a == a && b == b; };
 constexpr auto kNanTest = [](float a, float b) { return !(a == a && b == b); };
 template <class F, u32 kHow, auto C>
-constexpr auto kTest = [](u32 a, u32 b) {
-  return C(F::value(in<F, kHow>(a)), F::value(in<F, kHow>(b)));
-};
+constexpr auto kTest =
+    [](u32 a, u32 b) { return C(F::value(in<F, kHow>(a)), F::value(in<F, kHow>(b))); };
 /// set to a pair: all ones or the format's one in each half.
 template <class F, u32 kHow, auto C, u32 kTrue>
 constexpr auto kSetHalf = [](u32 a, u32 b) { return kTest<F, kHow, C>(a, b) ? kTrue : 0u; };
@@ -145,37 +143,41 @@ KV_STEP compare_pair(Warp& w, const Ins* i) {
   KV_NEXT(w, i + 1);
 }
 
-#define KV_HOW2(name, f, F, type, how)                                               \
-  {name "." type, "2=22", Taint::kAll, binary32<f<F, how>>},                         \
-      {name "." type "x2", "2=22", Taint::kHalves, binary32<kPair2<f<F, how>>>}
-#define KV_HOW3(name, F, type, how)                                                  \
-  {name "." type, "2=222", Taint::kAll, ternary32<kFma<F, how>>},                    \
-      {name "." type "x2", "2=222", Taint::kHalves, ternary32<kPair3<kFma<F, how>>>}
-#define KV_PICK_ONE(name, f, F, type, max, how, nan)                                       \
-  {name "." type, "2=22", Taint::kAll, binary32<f<F, max, how, nan>>},                     \
-      {name "." type "x2", "2=22", Taint::kHalves, binary32<kPair2<f<F, max, how, nan>>>}
-#define KV_PICK(name, F, type, max, how)                                                   \
-  KV_PICK_ONE(name, kPick, F, type, max, how, false),                                      \
-      KV_PICK_ONE(name ".NaN", kPick, F, type, max, how, true),                            \
-      KV_PICK_ONE(name ".xorsign.abs", kPickXorsign, F, type, max, how, false),            \
+#define KV_HOW2(name, f, F, type, how)                                      \
+  {name "." type, "2=22", Taint::kAll, binary32<f<F, how>>}, {              \
+    name "." type "x2", "2=22", Taint::kHalves, binary32<kPair2<f<F, how>>> \
+  }
+#define KV_HOW3(name, F, type, how)                                              \
+  {name "." type, "2=222", Taint::kAll, ternary32<kFma<F, how>>}, {              \
+    name "." type "x2", "2=222", Taint::kHalves, ternary32<kPair3<kFma<F, how>>> \
+  }
+#define KV_PICK_ONE(name, f, F, type, max, how, nan)                                  \
+  {name "." type, "2=22", Taint::kAll, binary32<f<F, max, how, nan>>}, {              \
+    name "." type "x2", "2=22", Taint::kHalves, binary32<kPair2<f<F, max, how, nan>>> \
+  }
+#define KV_PICK(name, F, type, max, how)                                        \
+  KV_PICK_ONE(name, kPick, F, type, max, how, false),                           \
+      KV_PICK_ONE(name ".NaN", kPick, F, type, max, how, true),                 \
+      KV_PICK_ONE(name ".xorsign.abs", kPickXorsign, F, type, max, how, false), \
       KV_PICK_ONE(name ".NaN.xorsign.abs", kPickXorsign, F, type, max, how, true)
-#define KV_UNARY(name, f, F, type, how)                                              \
-  {name "." type, "2=2", Taint::kAll, unary32<f<F, how>>},                           \
-      {name "." type "x2", "2=2", Taint::kHalves, unary32<kPair1<f<F, how>>>}
-#define KV_COMPARE_AS(name, F, type, how, c)                                               \
-  {"setp." name "." type, "p=22", Taint::kAll, compare<kTest<F, how, c>, u32>},            \
-      {"setp." name "." type "x2", "pp=22", Taint::kAll, compare_pair<F, how, c>},         \
-      {"set." name "." type "." type, "2=22", Taint::kAll,                                 \
-       binary32<kSetHalf<F, how, c, F::kOne>>},                                            \
-      {"set." name ".{u32,s32}." type, "2=22", Taint::kAll,                                \
-       binary32<kSetHalf<F, how, c, ~0u>>},                                                \
-      {"set." name "." type "x2." type "x2", "2=22", Taint::kHalves,                       \
-       binary32<kPair2<kSetHalf<F, how, c, F::kOne>>>},                                    \
-      {"set." name ".{u32,s32}." type "x2", "2=22", Taint::kHalves,                        \
-       binary32<kPair2<kSetHalf<F, how, c, 0xffffu>>>}
-#define KV_COMPARE(name, c)                                   \
-  KV_COMPARE_AS(name, F16, "f16", kPlain, c),                 \
-      KV_COMPARE_AS(name ".ftz", F16, "f16", kFtz, c),        \
+#define KV_UNARY(name, f, F, type, how)                                   \
+  {name "." type, "2=2", Taint::kAll, unary32<f<F, how>>}, {              \
+    name "." type "x2", "2=2", Taint::kHalves, unary32<kPair1<f<F, how>>> \
+  }
+#define KV_COMPARE_AS(name, F, type, how, c)                                                     \
+  {"setp." name "." type, "p=22", Taint::kAll, compare<kTest<F, how, c>, u32>},                  \
+      {"setp." name "." type "x2", "pp=22", Taint::kAll, compare_pair<F, how, c>},               \
+      {"set." name "." type "." type, "2=22", Taint::kAll,                                       \
+       binary32<kSetHalf<F, how, c, F::kOne>>},                                                  \
+      {"set." name ".{u32,s32}." type, "2=22", Taint::kAll, binary32<kSetHalf<F, how, c, ~0u>>}, \
+      {"set." name "." type "x2." type "x2", "2=22", Taint::kHalves,                             \
+       binary32<kPair2<kSetHalf<F, how, c, F::kOne>>>},                                          \
+  {                                                                                              \
+    "set." name ".{u32,s32}." type "x2", "2=22", Taint::kHalves,                                 \
+        binary32<kPair2<kSetHalf<F, how, c, 0xffffu>>>                                           \
+  }
+#define KV_COMPARE(name, c)                                                                    \
+  KV_COMPARE_AS(name, F16, "f16", kPlain, c), KV_COMPARE_AS(name ".ftz", F16, "f16", kFtz, c), \
       KV_COMPARE_AS(name, Bf16, "bf16", kPlain, c)
 
 constexpr FormRow kRows[] = {

@@ -204,8 +204,7 @@ constexpr FormRow kRows[] = {
     {"mul.hi.s32", "2=22", Taint::kAll,
      binary32<[](u32 a, u32 b) { return u32(u64(s64(s32(a)) * s32(b)) >> 32); }>},
     {"mul.hi.u64", "4=44", Taint::kAll, binary64<[](u64 a, u64 b) { return high64(a, b); }>},
-    {"mul.hi.s64", "4=44", Taint::kAll,
-     binary64<[](u64 a, u64 b) { return high_signed64(a, b); }>},
+    {"mul.hi.s64", "4=44", Taint::kAll, binary64<[](u64 a, u64 b) { return high_signed64(a, b); }>},
     {"mul.hi.u16", "2=22", Taint::kAll,
      binary32<[](u32 a, u32 b) { return (u32(u16(a)) * u16(b)) / 65536; }>},
     {"mul.hi.s16", "2=22", Taint::kAll,
@@ -246,12 +245,10 @@ constexpr FormRow kRows[] = {
     {"mad.wide.s16", "2=222", Taint::kAll,
      ternary32<[](u32 a, u32 b, u32 c) { return u32(s32(s16(a)) * s16(b)) + c; }>},
 
-    {"mad.hi.u16", "2=222", Taint::kAll, ternary32<[](u32 a, u32 b, u32 c) {
-       return u32(u16((u32(u16(a)) * u16(b)) / 65536 + c));
-     }>},
-    {"mad.hi.s16", "2=222", Taint::kAll, ternary32<[](u32 a, u32 b, u32 c) {
-       return u32(u16(u32(s32(s16(a)) * s16(b) >> 16) + c));
-     }>},
+    {"mad.hi.u16", "2=222", Taint::kAll,
+     ternary32<[](u32 a, u32 b, u32 c) { return u32(u16((u32(u16(a)) * u16(b)) / 65536 + c)); }>},
+    {"mad.hi.s16", "2=222", Taint::kAll,
+     ternary32<[](u32 a, u32 b, u32 c) { return u32(u16(u32(s32(s16(a)) * s16(b) >> 16) + c)); }>},
     {"mad.hi.sat.s32", "2=222", Taint::kAll, ternary32<[](u32 a, u32 b, u32 c) {
        return u32(clamp32((s64(s32(a)) * s32(b) >> 32) + s32(c)));
      }>},
@@ -296,16 +293,20 @@ constexpr FormRow kRows[] = {
 
     {"min.u32", "2=22", Taint::kAll, binary32<[](u32 a, u32 b) { return smaller(a, b); }>},
     {"max.u32", "2=22", Taint::kAll, binary32<[](u32 a, u32 b) { return larger(a, b); }>},
-    {"min.s32", "2=22", Taint::kAll, map2<[](s32 a, s32 b) { return smaller(a, b); }, s32, s32, s32>},
-    {"max.s32", "2=22", Taint::kAll, map2<[](s32 a, s32 b) { return larger(a, b); }, s32, s32, s32>},
+    {"min.s32", "2=22", Taint::kAll,
+     map2<[](s32 a, s32 b) { return smaller(a, b); }, s32, s32, s32>},
+    {"max.s32", "2=22", Taint::kAll,
+     map2<[](s32 a, s32 b) { return larger(a, b); }, s32, s32, s32>},
     {"max.relu.s32", "2=22", Taint::kAll,
      map2<[](s32 a, s32 b) { return larger(larger(a, b), 0); }, s32, s32, s32>},
     {"min.relu.s32", "2=22", Taint::kAll,
      map2<[](s32 a, s32 b) { return larger(smaller(a, b), 0); }, s32, s32, s32>},
     {"min.u64", "4=44", Taint::kAll, binary64<[](u64 a, u64 b) { return smaller(a, b); }>},
     {"max.u64", "4=44", Taint::kAll, binary64<[](u64 a, u64 b) { return larger(a, b); }>},
-    {"min.s64", "4=44", Taint::kAll, map2<[](s64 a, s64 b) { return smaller(a, b); }, s64, s64, s64>},
-    {"max.s64", "4=44", Taint::kAll, map2<[](s64 a, s64 b) { return larger(a, b); }, s64, s64, s64>},
+    {"min.s64", "4=44", Taint::kAll,
+     map2<[](s64 a, s64 b) { return smaller(a, b); }, s64, s64, s64>},
+    {"max.s64", "4=44", Taint::kAll,
+     map2<[](s64 a, s64 b) { return larger(a, b); }, s64, s64, s64>},
     {"min.u16", "2=22", Taint::kAll, binary32<[](u32 a, u32 b) { return smaller(a, b); }>},
     {"max.u16", "2=22", Taint::kAll, binary32<[](u32 a, u32 b) { return larger(a, b); }>},
     {"min.s16", "2=22", Taint::kAll,
@@ -326,9 +327,8 @@ constexpr FormRow kRows[] = {
     {"sad.u16", "2=222", Taint::kAll, ternary32<[](u32 a, u32 b, u32 c) {
        return u32(u16(absolute_difference<u16>(u16(a), u16(b), c)));
      }>},
-    {"sad.s16", "2=222", Taint::kAll, ternary32<[](u32 a, u32 b, u32 c) {
-       return u32(u16(absolute_difference<s16>(a, b, c)));
-     }>},
+    {"sad.s16", "2=222", Taint::kAll,
+     ternary32<[](u32 a, u32 b, u32 c) { return u32(u16(absolute_difference<s16>(a, b, c))); }>},
     {"sad.u64", "4=444", Taint::kAll,
      ternary64<[](u64 a, u64 b, u64 c) { return c + (a < b ? b - a : a - b); }>},
     {"sad.s64", "4=444", Taint::kAll,
@@ -345,8 +345,7 @@ constexpr FormRow kRows[] = {
     {"clz.b32", "2=2", Taint::kAll, unary32<[](u32 a) { return 31 - find_top(a); }>},
     {"clz.b64", "2=4", Taint::kAll, map1<[](u64 a) { return 63 - find_top64(a); }, u32, u64>},
     {"bfind.u32", "2=2", Taint::kAll, unary32<[](u32 a) { return find_top(a); }>},
-    {"bfind.s32", "2=2", Taint::kAll,
-     unary32<[](u32 a) { return find_top(s32(a) < 0 ? ~a : a); }>},
+    {"bfind.s32", "2=2", Taint::kAll, unary32<[](u32 a) { return find_top(s32(a) < 0 ? ~a : a); }>},
     {"bfind.u64", "2=4", Taint::kAll, map1<[](u64 a) { return find_top64(a); }, u32, u64>},
     {"bfind.s64", "2=4", Taint::kAll,
      map1<[](u64 a) { return find_top64(s64(a) < 0 ? ~a : a); }, u32, u64>},
@@ -358,10 +357,13 @@ constexpr FormRow kRows[] = {
      }>},
     {"bfind.shiftamt.u64", "2=4", Taint::kAll,
      map1<[](u64 a) { return a ? 63 - find_top64(a) : ~0u; }, u32, u64>},
-    {"bfind.shiftamt.s64", "2=4", Taint::kAll, map1<[](u64 a) {
-       const u64 x = s64(a) < 0 ? ~a : a;
-       return x ? 63 - find_top64(x) : ~0u;
-     }, u32, u64>},
+    {"bfind.shiftamt.s64", "2=4", Taint::kAll,
+     map1<
+         [](u64 a) {
+           const u64 x = s64(a) < 0 ? ~a : a;
+           return x ? 63 - find_top64(x) : ~0u;
+         },
+         u32, u64>},
     {"brev.b32", "2=2", Taint::kAll, unary32<[](u32 a) { return reverse(a); }>},
     {"brev.b64", "4=4", Taint::kAll, unary64<[](u64 a) { return reverse64(a); }>},
     {"bfe.u32", "2=222", Taint::kAll, ternary32<extract_field<u32, u32, 32>>},
@@ -390,46 +392,41 @@ constexpr FormRow kRows[] = {
     {"dp2a.lo.u32.u32", "2=222", Taint::kAll, ternary32<dot2<false, false, 0>>},
     {"dp2a.hi.u32.u32", "2=222", Taint::kAll, ternary32<dot2<false, false, 16>>},
 
-#define KV_COMPARE(name, f)                                                          \
-  {"setp." name ".u32", "p=22", Taint::kAll, compare<f, u32>},                     \
-      {"setp." name ".s32", "p=22", Taint::kAll, compare<f, s32>},                   \
-      {"setp." name ".u64", "p=44", Taint::kAll, compare<f, u64>},                   \
-      {"setp." name ".s64", "p=44", Taint::kAll, compare<f, s64>},                   \
-      {"setp." name ".u16", "p=22", Taint::kAll, compare<kNarrow<f, u16>, u32>},     \
-      {"setp." name ".s16", "p=22", Taint::kAll, compare<kNarrow<f, s16>, u32>},     \
-      {"set." name ".{u32,s32}.u32", "2=22", Taint::kAll,                            \
-       compare_to_register<f, u32, ~0u>},                                            \
-      {"set." name ".{u32,s32}.s32", "2=22", Taint::kAll,                            \
-       compare_to_register<f, s32, ~0u>},                                            \
-      {"set." name ".{u32,s32}.u64", "2=44", Taint::kAll,                            \
-       compare_to_register<f, u64, ~0u>},                                            \
-      {"set." name ".{u32,s32}.s64", "2=44", Taint::kAll,                            \
-       compare_to_register<f, s64, ~0u>},                                            \
-      {"set." name ".f32.u32", "2=22", Taint::kAll,                                  \
-       compare_to_register<f, u32, 0x3f800000>},                                     \
-      {"set." name ".f32.s32", "2=22", Taint::kAll,                                  \
-       compare_to_register<f, s32, 0x3f800000>},                                     \
-      {"set." name ".f32.u64", "2=44", Taint::kAll,                                  \
-       compare_to_register<f, u64, 0x3f800000>},                                     \
-      {"set." name ".f32.s64", "2=44", Taint::kAll,                                  \
-       compare_to_register<f, s64, 0x3f800000>},                                     \
-      {"set." name ".{u32,s32}.u16", "2=22", Taint::kAll,                            \
-       compare_to_register<kNarrow<f, u16>, u32, ~0u>},                              \
-      {"set." name ".{u32,s32}.s16", "2=22", Taint::kAll,                            \
-       compare_to_register<kNarrow<f, s16>, u32, ~0u>},                              \
-      {"set." name ".f32.u16", "2=22", Taint::kAll,                                  \
-       compare_to_register<kNarrow<f, u16>, u32, 0x3f800000>},                       \
-      {"set." name ".f32.s16", "2=22", Taint::kAll,                                  \
-       compare_to_register<kNarrow<f, s16>, u32, 0x3f800000>}
-#define KV_EQUAL(name, f)                                                            \
+#define KV_COMPARE(name, f)                                                                   \
+  {"setp." name ".u32", "p=22", Taint::kAll, compare<f, u32>},                                \
+      {"setp." name ".s32", "p=22", Taint::kAll, compare<f, s32>},                            \
+      {"setp." name ".u64", "p=44", Taint::kAll, compare<f, u64>},                            \
+      {"setp." name ".s64", "p=44", Taint::kAll, compare<f, s64>},                            \
+      {"setp." name ".u16", "p=22", Taint::kAll, compare<kNarrow<f, u16>, u32>},              \
+      {"setp." name ".s16", "p=22", Taint::kAll, compare<kNarrow<f, s16>, u32>},              \
+      {"set." name ".{u32,s32}.u32", "2=22", Taint::kAll, compare_to_register<f, u32, ~0u>},  \
+      {"set." name ".{u32,s32}.s32", "2=22", Taint::kAll, compare_to_register<f, s32, ~0u>},  \
+      {"set." name ".{u32,s32}.u64", "2=44", Taint::kAll, compare_to_register<f, u64, ~0u>},  \
+      {"set." name ".{u32,s32}.s64", "2=44", Taint::kAll, compare_to_register<f, s64, ~0u>},  \
+      {"set." name ".f32.u32", "2=22", Taint::kAll, compare_to_register<f, u32, 0x3f800000>}, \
+      {"set." name ".f32.s32", "2=22", Taint::kAll, compare_to_register<f, s32, 0x3f800000>}, \
+      {"set." name ".f32.u64", "2=44", Taint::kAll, compare_to_register<f, u64, 0x3f800000>}, \
+      {"set." name ".f32.s64", "2=44", Taint::kAll, compare_to_register<f, s64, 0x3f800000>}, \
+      {"set." name ".{u32,s32}.u16", "2=22", Taint::kAll,                                     \
+       compare_to_register<kNarrow<f, u16>, u32, ~0u>},                                       \
+      {"set." name ".{u32,s32}.s16", "2=22", Taint::kAll,                                     \
+       compare_to_register<kNarrow<f, s16>, u32, ~0u>},                                       \
+      {"set." name ".f32.u16", "2=22", Taint::kAll,                                           \
+       compare_to_register<kNarrow<f, u16>, u32, 0x3f800000>},                                \
+  {                                                                                           \
+    "set." name ".f32.s16", "2=22", Taint::kAll,                                              \
+        compare_to_register<kNarrow<f, s16>, u32, 0x3f800000>                                 \
+  }
+#define KV_EQUAL(name, f)                                                                      \
   {"set." name ".{u32,s32}.b32", "2=22", Taint::kAll, compare_to_register<f, u32, ~0u>},       \
       {"set." name ".f32.b32", "2=22", Taint::kAll, compare_to_register<f, u32, 0x3f800000>},  \
       {"set." name ".{u32,s32}.b16", "2=22", Taint::kAll,                                      \
        compare_to_register<kNarrow<f, u16>, u32, ~0u>},                                        \
       {"set." name ".f32.b16", "2=22", Taint::kAll,                                            \
        compare_to_register<kNarrow<f, u16>, u32, 0x3f800000>},                                 \
-      {"set." name ".{u32,s32}.b64", "2=44", Taint::kAll, compare_to_register<f, u64, ~0u>},   \
-      {"set." name ".f32.b64", "2=44", Taint::kAll, compare_to_register<f, u64, 0x3f800000>}
+      {"set." name ".{u32,s32}.b64", "2=44", Taint::kAll, compare_to_register<f, u64, ~0u>}, { \
+    "set." name ".f32.b64", "2=44", Taint::kAll, compare_to_register<f, u64, 0x3f800000>       \
+  }
     KV_COMPARE("eq", kEq),
     KV_COMPARE("ne", kNe),
     KV_COMPARE("{lt,lo}", kLt),

@@ -1,9 +1,8 @@
 // Communication between the lanes of a warp: shfl, vote, match, redux, elect. PTX ISA 9.0 sections
 // 9.7.9.6 and 9.7.13. The member mask names who takes part; a lane that it names and that is
 // elsewhere is waited for, and the value of a lane that does not take part is undefined.
-#include "harness/simt/exec/isa/lanes.h"
-
 #include "harness/simt/exec/cold.h"
+#include "harness/simt/exec/isa/lanes.h"
 
 namespace kv::simt::KV_ISA {
 namespace {
@@ -12,8 +11,10 @@ namespace {
 KV_INLINE u32 members(Warp& w, const Ins* i, u16 operand, const Ins** other) {
   const u32 named = slot<u32>(w, i->r[operand])[__builtin_ctz(w.exec)];
   *other = nullptr;
-  if (named & ~w.exec & ~w.dead) [[unlikely]] *other = await_lanes(w, i, named);
-  if (!*other && (w.exec & ~named)) [[unlikely]] report_member_mask(w, i, named, w.exec);
+  if (named & ~w.exec & ~w.dead) [[unlikely]]
+    *other = await_lanes(w, i, named);
+  if (!*other && (w.exec & ~named)) [[unlikely]]
+    report_member_mask(w, i, named, w.exec);
   return named & w.exec;
 }
 
@@ -43,10 +44,18 @@ KV_STEP shuffle(Warp& w, const Ins* i) {
     int from;
     bool inside;
     switch (i->mode) {
-      case kButterfly: from = int(l ^ by), inside = from <= int(high); break;
-      case kIndex: from = int(low | (by & ~segment)), inside = from <= int(high); break;
-      case kDown: from = int(l + by), inside = from <= int(high); break;
-      default: from = int(l) - int(by), inside = from >= int(high); break;
+      case kButterfly:
+        from = int(l ^ by), inside = from <= int(high);
+        break;
+      case kIndex:
+        from = int(low | (by & ~segment)), inside = from <= int(high);
+        break;
+      case kDown:
+        from = int(l + by), inside = from <= int(high);
+        break;
+      default:
+        from = int(l) - int(by), inside = from >= int(high);
+        break;
     }
     const u32 source = inside ? u32(from) & 31 : l;
     t[l] = a[source];

@@ -106,8 +106,8 @@ KV_STEP pack_16x4(Warp& w, const Ins* i) {
   alignas(64) u64 t[32];
   const u32* s[4];
   for (int k = 0; k < 4; ++k) s[k] = slot<u32>(w, i->r[1 + k]);
-  KV_LANES t[l] = u64((s[0][l] & 0xffff) | s[1][l] << 16) |
-                  u64((s[2][l] & 0xffff) | s[3][l] << 16) << 32;
+  KV_LANES t[l] = u64((s[0][l] & 0xffff) | s[1][l] << 16) | u64((s[2][l] & 0xffff) | s[3][l] << 16)
+                                                                << 32;
   blend(slot<u64>(w, i->r[0]), t, w.write);
   KV_NEXT(w, i + 1);
 }
@@ -219,9 +219,8 @@ constexpr FormRow kRows[] = {
      map3<[](u64 a, u64 b, u32 c) { return s32(c) >= 0 ? a : b; }, u64, u64, u64, u32>},
     {"copysign.f32", "2=22", Taint::kAll,
      binary32<[](u32 a, u32 b) { return (a & 0x80000000) | (b & 0x7fffffff); }>},
-    {"copysign.f64", "4=44", Taint::kAll, binary64<[](u64 a, u64 b) {
-       return (a & 0x8000000000000000) | (b & 0x7fffffffffffffff);
-     }>},
+    {"copysign.f64", "4=44", Taint::kAll,
+     binary64<[](u64 a, u64 b) { return (a & 0x8000000000000000) | (b & 0x7fffffffffffffff); }>},
 };
 
 }  // namespace

@@ -119,7 +119,8 @@ KV_INLINE void deposit(Warp& w, const Ins* i, const Place& p) {
 
 template <bool (*Try)(Warp&, const Ins*)>
 KV_STEP attempt(Warp& w, const Ins* i) {
-  if (!Try(w, i)) [[unlikely]] return slow_access(w, i);
+  if (!Try(w, i)) [[unlikely]]
+    return slow_access(w, i);
   KV_NEXT(w, i + 1);
 }
 
@@ -172,8 +173,8 @@ template <int W, int N>
 KV_ATTEMPT load_global(Warp& w, const Ins* i) {
   Place p;
   return i->mode == u8(AddressMode::kRegister64) &&
-         global_place<W * N, Extent::kLive, Extent::kNoRead>(
-             w, i->hint, slot<u64>(w, i->r[N]), u64(i->imm), w.exec, p) &&
+         global_place<W * N, Extent::kLive, Extent::kNoRead>(w, i->hint, slot<u64>(w, i->r[N]),
+                                                             u64(i->imm), w.exec, p) &&
          load_from<W, N>(w, i, p);
 }
 template <int W, int N>
@@ -194,8 +195,8 @@ KV_ATTEMPT load_generic(Warp& w, const Ins* i) {
     const u64* a = slot<u64>(w, i->r[N]);
     const u64 first = a[__builtin_ctz(w.exec)] + u64(i->imm);
     if (first >= layout::kHeapBase) {
-      done = global_place<W * N, Extent::kLive, Extent::kNoRead>(w, i->hint, a, u64(i->imm),
-                                                                w.exec, p) &&
+      done = global_place<W * N, Extent::kLive, Extent::kNoRead>(w, i->hint, a, u64(i->imm), w.exec,
+                                                                 p) &&
              load_from<W, N>(w, i, p);
     } else if (first - layout::kSharedWindow < layout::kWindowBytes) {
       done = shared_place<W * N>(w, i, i->r[N], layout::kSharedWindow, w.exec, p) &&
@@ -286,8 +287,7 @@ template <int W, int N>
 KV_ATTEMPT load_parameter(Warp& w, const Ins* i) {
   using T = typename Element<W>::Type;
   using R = typename Element<(W < 4 ? 4 : W)>::Type;
-  if (i->mode != u8(AddressMode::kConstant) ||
-      u64(i->imm) + W * N > w.launch->parameter_bytes) {
+  if (i->mode != u8(AddressMode::kConstant) || u64(i->imm) + W * N > w.launch->parameter_bytes) {
     return false;
   }
   T v[N];
@@ -302,18 +302,19 @@ KV_ATTEMPT load_parameter(Warp& w, const Ins* i) {
 
 KV_STEP always_slow(Warp& w, const Ins* i) { return slow_access(w, i); }
 
-#define KV_SHAPE(space, W, N, load, store)                                \
-  {"~ld." space "." #W "." #N, "", Taint::kMemory, attempt<load<W, N>>},           \
-      {"~st." space "." #W "." #N, "", Taint::kMemory, attempt<store<W, N>>}
-#define KV_SPACE(space, load, store)                                                      \
-  KV_SHAPE(space, 1, 1, load, store), KV_SHAPE(space, 1, 2, load, store),                 \
-      KV_SHAPE(space, 1, 4, load, store), KV_SHAPE(space, 2, 1, load, store),             \
-      KV_SHAPE(space, 2, 2, load, store), KV_SHAPE(space, 2, 4, load, store),             \
-      KV_SHAPE(space, 4, 1, load, store), KV_SHAPE(space, 4, 2, load, store),             \
-      KV_SHAPE(space, 4, 4, load, store), KV_SHAPE(space, 8, 1, load, store),             \
+#define KV_SHAPE(space, W, N, load, store)                                 \
+  {"~ld." space "." #W "." #N, "", Taint::kMemory, attempt<load<W, N>>}, { \
+    "~st." space "." #W "." #N, "", Taint::kMemory, attempt<store<W, N>>   \
+  }
+#define KV_SPACE(space, load, store)                                          \
+  KV_SHAPE(space, 1, 1, load, store), KV_SHAPE(space, 1, 2, load, store),     \
+      KV_SHAPE(space, 1, 4, load, store), KV_SHAPE(space, 2, 1, load, store), \
+      KV_SHAPE(space, 2, 2, load, store), KV_SHAPE(space, 2, 4, load, store), \
+      KV_SHAPE(space, 4, 1, load, store), KV_SHAPE(space, 4, 2, load, store), \
+      KV_SHAPE(space, 4, 4, load, store), KV_SHAPE(space, 8, 1, load, store), \
       KV_SHAPE(space, 8, 2, load, store)
 #define KV_PARAMETER(W, N) \
-  {"~ld.param." #W "." #N, "", Taint::kMemory, attempt<load_parameter<W, N>>}
+  { "~ld.param." #W "." #N, "", Taint::kMemory, attempt<load_parameter<W, N>> }
 
 template <int W, int N>
 KV_ATTEMPT load_local(Warp& w, const Ins* i) {
@@ -329,9 +330,17 @@ constexpr FormRow kRows[] = {
     KV_SPACE("global", load_global, store_global),
     KV_SPACE("generic", load_generic, store_generic),
     KV_SPACE("local", load_local, store_local),
-    KV_PARAMETER(1, 1), KV_PARAMETER(1, 2), KV_PARAMETER(1, 4), KV_PARAMETER(2, 1),
-    KV_PARAMETER(2, 2), KV_PARAMETER(2, 4), KV_PARAMETER(4, 1), KV_PARAMETER(4, 2),
-    KV_PARAMETER(4, 4), KV_PARAMETER(8, 1), KV_PARAMETER(8, 2),
+    KV_PARAMETER(1, 1),
+    KV_PARAMETER(1, 2),
+    KV_PARAMETER(1, 4),
+    KV_PARAMETER(2, 1),
+    KV_PARAMETER(2, 2),
+    KV_PARAMETER(2, 4),
+    KV_PARAMETER(4, 1),
+    KV_PARAMETER(4, 2),
+    KV_PARAMETER(4, 4),
+    KV_PARAMETER(8, 1),
+    KV_PARAMETER(8, 2),
     // Strong, sign-extending and odd-shaped accesses, atomics: always lane by lane.
     {"~access", "", Taint::kMemory, always_slow},
 };

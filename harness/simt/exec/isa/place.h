@@ -15,12 +15,13 @@
 namespace kv::simt::KV_ISA {
 namespace {
 
-/// Where the lanes of one access lie: base + off[l]. Lanes that do not execute repeat an active one.
+/// Where the lanes of one access lie: base + off[l]. Lanes that do not execute repeat an active
+/// one.
 struct Place {
   alignas(64) u32 off[32];
   u8* base;
-  u8* bits;        // definedness bit of base is bit 0 of *bits
-  u32* writers;    // stamps; granule of base is element 0
+  u8* bits;      // definedness bit of base is bit 0 of *bits
+  u32* writers;  // stamps; granule of base is element 0
   u32* readers;
   Extent* extent;  // null for shared memory
   bool in_order;   // full warp, lane l at off[0] + l * bytes
@@ -65,8 +66,7 @@ KV_INLINE bool relative(const u64* a, u64 k, u32 mask, u32 filler, u32* off) {
 }
 
 template <u32 kBytes>
-KV_INLINE bool shared_place(Warp& w, const Ins* i, u16 address, u64 window, u32 mask,
-                            Place& p) {
+KV_INLINE bool shared_place(Warp& w, const Ins* i, u16 address, u64 window, u32 mask, Place& p) {
   Block& b = *w.block;
   if (i->mode == u8(AddressMode::kRegister32)) {
     const u32* a = slot<u32>(w, address);

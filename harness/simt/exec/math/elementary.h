@@ -90,8 +90,8 @@ KV_INLINE double tanh_double(double x) {
 template <int kShift>
 KV_INLINE double sine_double(double x) {
   const double n = round_even(x * 0.63661977236758134);
-  const double r = ((x - n * 1.5707963109016418) - n * 1.5893254712295857e-08) -
-                   n * 6.1232339957367660e-17;
+  const double r =
+      ((x - n * 1.5707963109016418) - n * 1.5893254712295857e-08) - n * 6.1232339957367660e-17;
   const uint64_t quadrant = bits_of(n + 6755399441055744.0) + kShift;
   const double t = r * r;
   double s = -7.6471637318198165e-13;

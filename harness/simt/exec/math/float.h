@@ -25,9 +25,7 @@ inline constexpr uint64_t kNanBits64 = 0x7ff8000000000000;
 KV_INLINE uint32_t canonical(float x) { return x == x ? bits_of(x) : kNanBits; }
 KV_INLINE uint64_t canonical(double x) { return x == x ? bits_of(x) : kNanBits64; }
 /// Subnormals become zeros of their sign.
-KV_INLINE uint32_t flush(uint32_t u) {
-  return (u & 0x7f800000) == 0 ? u & 0x80000000 : u;
-}
+KV_INLINE uint32_t flush(uint32_t u) { return (u & 0x7f800000) == 0 ? u & 0x80000000 : u; }
 KV_INLINE float flush(float x) { return float_of(flush(bits_of(x))); }
 /// .sat: to [0, 1], NaN to +0.
 KV_INLINE uint32_t saturate(uint32_t u) {
@@ -79,8 +77,7 @@ KV_INLINE uint32_t half_to_float(uint32_t h) {
   const uint32_t normal = magnitude + (112u << 23);
   const float subnormal = float_of(magnitude + (113u << 23)) - float_of(113u << 23);
   const uint32_t special = magnitude == 0x0f800000 ? 0x7f800000u | sign : kNanBits;
-  return exponent == 0x0f800000 ? special
-                                : (exponent == 0 ? bits_of(subnormal) : normal) | sign;
+  return exponent == 0x0f800000 ? special : (exponent == 0 ? bits_of(subnormal) : normal) | sign;
 }
 KV_INLINE float half_value(uint32_t h) { return float_of(half_to_float(h)); }
 
@@ -132,8 +129,8 @@ KV_INLINE uint32_t double_to_half(double x, Round mode) {
   if (!(x == x)) return 0x7fff;
   const uint32_t sign = uint32_t(bits_of(x) >> 48) & 0x8000;
   uint64_t m = round_to_format(x, 10, -14, mode);
-  const bool clip = mode == Round::kZero || (mode == Round::kDown && !sign) ||
-                    (mode == Round::kUp && sign);
+  const bool clip =
+      mode == Round::kZero || (mode == Round::kDown && !sign) || (mode == Round::kUp && sign);
   if (m >= 0x7c00) m = clip && (bits_of(x) << 1 >> 53) != 0x7ff ? 0x7bff : 0x7c00;
   return uint32_t(m) | sign;
 }
@@ -141,8 +138,8 @@ KV_INLINE uint32_t double_to_bfloat(double x, Round mode) {
   if (!(x == x)) return 0x7fff;
   const uint32_t sign = uint32_t(bits_of(x) >> 48) & 0x8000;
   uint64_t m = round_to_format(x, 7, -126, mode);
-  const bool clip = mode == Round::kZero || (mode == Round::kDown && !sign) ||
-                    (mode == Round::kUp && sign);
+  const bool clip =
+      mode == Round::kZero || (mode == Round::kDown && !sign) || (mode == Round::kUp && sign);
   if (m >= 0x7f80) m = clip && (bits_of(x) << 1 >> 53) != 0x7ff ? 0x7f7f : 0x7f80;
   return uint32_t(m) | sign;
 }

@@ -21,8 +21,8 @@ KV_INLINE Unpacked unpack_double(double x) {
 
 /// A 128-bit significand, its last bit standing for 2^exponent and sticky, rounded to a double.
 KV_INLINE double pack_double(unsigned __int128 m, int exponent, bool negative, Round mode) {
-  const int top = m >> 64 ? 127 - __builtin_clzll(uint64_t(m >> 64))
-                          : 63 - __builtin_clzll(uint64_t(m));
+  const int top =
+      m >> 64 ? 127 - __builtin_clzll(uint64_t(m >> 64)) : 63 - __builtin_clzll(uint64_t(m));
   int drop = top - 52;
   if (exponent + drop < -1074) drop = -1074 - exponent;
   uint64_t kept;
@@ -55,8 +55,8 @@ KV_INLINE double fma_in_mode(double a, double b, double c, Round mode) {
   const uint64_t special = 0x7ff0000000000000;
   if ((bits_of(a) & special) == special || (bits_of(b) & special) == special ||
       (bits_of(c) & special) == special) {
-    const bool product_finite = (bits_of(a) & special) != special &&
-                                (bits_of(b) & special) != special;
+    const bool product_finite =
+        (bits_of(a) & special) != special && (bits_of(b) & special) != special;
     return product_finite ? c : a * b + c;  // a * b may overflow only when it is not needed
   }
   const Unpacked x = unpack_double(a), y = unpack_double(b), z = unpack_double(c);
@@ -73,8 +73,8 @@ KV_INLINE double fma_in_mode(double a, double b, double c, Round mode) {
   int qe = z.exponent;
   // Both to 126 bits, then the one with the smaller last bit is shifted, its lost bits kept sticky.
   const auto normalise = [](unsigned __int128& m, int& e) {
-    const int lead = m >> 64 ? __builtin_clzll(uint64_t(m >> 64))
-                             : 64 + __builtin_clzll(uint64_t(m));
+    const int lead =
+        m >> 64 ? __builtin_clzll(uint64_t(m >> 64)) : 64 + __builtin_clzll(uint64_t(m));
     if (lead > 2) m <<= lead - 2, e -= lead - 2;
   };
   normalise(p, pe);
