@@ -29,6 +29,11 @@ struct Access {
   bool strong = false;  // an atomic or the like: never races
 };
 
+/// What the access does, in a report.
+inline const char* verb(const Access& a) {
+  return a.read && a.write ? "updates" : a.write ? "writes" : "reads";
+}
+
 std::optional<Target> resolve(const Access& a, uint64_t address);
 void read_bytes(const Access& a, const Target& t, uint8_t* out);
 void write_bytes(const Access& a, const Target& t, const uint8_t* from);
@@ -37,6 +42,10 @@ uint32_t undefined_bytes(const Access& a, const Target& t);
 void set_undefined_bytes(const Access& a, const Target& t, uint32_t undefined);
 /// `value`: what is about to be written, to tell same-value writes apart; null for reads.
 void check_race(const Access& a, const Target& t, const uint8_t* value);
+/// A strong read takes over what writers of the address have published; a strong write publishes
+/// what its warp and block have done and seen. Nothing happens for other accesses.
+void acquire(const Access& a, const Target& t);
+void release(const Access& a, const Target& t);
 /// True, and reported, if the bytes read are the destination of an unfinished cp.async.
 bool pending_copy(const Access& a, const Target& t);
 void report_undefined_store(const Access& a, const Target& t, uint32_t bytes, const Origin& origin);

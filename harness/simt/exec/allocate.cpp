@@ -119,6 +119,23 @@ class Places {
 
 uint32_t slots_of(char cls) { return cls == '8' ? 4 : cls == '4' ? 2 : 1; }
 
+// From the first step to the last at which a register's value is needed.
+std::vector<Interval> intervals(const Lowered& lowered, const std::vector<uint32_t>& number,
+                                const Flow& flow, uint32_t next) {
+  std::vector<Interval> interval(next);
+  for (uint32_t k = 0; k < lowered.steps.size(); ++k) {
+    const Step& s = lowered.steps[k];
+    for (uint32_t r : s.sources) interval[number[r]].cover(k);
+    for (uint32_t r : s.destinations) interval[number[r]].cover(k);
+    if (s.guard >= 0) interval[number[size_t(s.guard)]].cover(k);
+  }
+  for (size_t b = 0; b < flow.successors.size(); ++b) {
+    flow.in[b].for_each([&](uint32_t n) { interval[n].cover(flow.begin[b]); });
+    flow.out[b].for_each([&](uint32_t n) { interval[n].cover(flow.begin[b + 1] - 1); });
+  }
+  return interval;
+}
+
 }  // namespace
 
 std::vector<uint32_t> block_starts(const Lowered& lowered) {
@@ -151,19 +168,9 @@ Result<RegisterFile> allocate_registers(const Lowered& lowered) {
   Flow flow = flow_of(lowered, next);
   solve(lowered, number, &flow, next);
 
-  std::vector<Interval> interval(next);
   std::vector<uint32_t> owner(next);
   for (size_t r = 0; r < count; ++r) owner[number[r]] = uint32_t(r);
-  for (uint32_t k = 0; k < lowered.steps.size(); ++k) {
-    const Step& s = lowered.steps[k];
-    for (uint32_t r : s.sources) interval[number[r]].cover(k);
-    for (uint32_t r : s.destinations) interval[number[r]].cover(k);
-    if (s.guard >= 0) interval[number[size_t(s.guard)]].cover(k);
-  }
-  for (size_t b = 0; b < flow.successors.size(); ++b) {
-    flow.in[b].for_each([&](uint32_t n) { interval[n].cover(flow.begin[b]); });
-    flow.out[b].for_each([&](uint32_t n) { interval[n].cover(flow.begin[b + 1] - 1); });
-  }
+  const std::vector<Interval> interval = intervals(lowered, number, flow, next);
   flow.in[0].for_each([&](uint32_t n) {
     if (n) file.live_at_entry.push_back(owner[n]);
   });

@@ -21,10 +21,13 @@ FormRows integer_forms(), logic_forms(), float_forms(), half_forms(), convert_fo
 namespace {
 
 #define KV_SET(isa)                                                                          \
-  FormSet{#isa,                                                                              \
-          {isa::integer_forms(), isa::logic_forms(), isa::float_forms(), isa::half_forms(),  \
-           isa::convert_forms(), isa::memory_forms(), isa::matrix_forms(), isa::lane_forms(), \
-           isa::copy_forms(), directed64_forms()}}
+  FormSet {                                                                                  \
+#isa, {                                                                                  \
+      isa::integer_forms(), isa::logic_forms(), isa::float_forms(), isa::half_forms(),       \
+          isa::convert_forms(), isa::memory_forms(), isa::matrix_forms(), isa::lane_forms(), \
+          isa::copy_forms(), directed64_forms()                                              \
+    }                                                                                        \
+  }
 
 /// Alternatives in braces, the first ones first: "a{b,c}d" is "abd" and "acd".
 void expand(const std::string& pattern, std::vector<std::string>* out) {

@@ -117,6 +117,8 @@ class Lowerer {
 /// "opcode.mod.mod": the form without blanks.
 std::string form_text(const ptx::Instruction& ins);
 bool has_modifier(const ptx::Instruction& ins, std::string_view name);
+/// The state space that the modifiers name; generic if none.
+ptx::Space space_of(const ptx::Instruction& ins);
 /// Type named by the last modifier that is one.
 std::optional<ptx::Type> last_type(const ptx::Instruction& ins);
 char class_of_bytes(uint32_t bytes);

@@ -1,9 +1,9 @@
 // Matrix instructions: mma, ldmatrix, stmatrix, movmatrix. PTX ISA 9.0 section 9.7.14.
 //
-// Fragments of m16n8kK: lane l = 4 * g + t. A register holds e = 32 / bits elements. Register r of A
-// holds row g + 8 * (r & 1), columns 4e * (r / 2) + e * t onwards; register r of B holds column g,
-// rows 4e * r + e * t onwards; C and D hold rows g and g + 8, columns 2t and 2t + 1. So a register
-// of A or B, as an array over lanes, is an 8 x 4e matrix, row by row.
+// Fragments of m16n8kK: lane l = 4 * g + t. A register holds e = 32 / bits elements. Register r of
+// A holds row g + 8 * (r & 1), columns 4e * (r / 2) + e * t onwards; register r of B holds column
+// g, rows 4e * r + e * t onwards; C and D hold rows g and g + 8, columns 2t and 2t + 1. So a
+// register of A or B, as an array over lanes, is an 8 x 4e matrix, row by row.
 //
 // Default profile: c + sum over k ascending of the exact products, in double, rounded once. A
 // product of two 16-bit or narrower floats, or of two tf32, is exact in double, so that a fused and
@@ -164,8 +164,8 @@ KV_ATTEMPT multiply_matrices(Warp& w, const Ins* i) {
       alignas(64) u32 t[32];
       for (int l = 0; l < 32; ++l) {
         const double* pair = &out[l / 4 + 8 * k][2 * (l & 3)];
-        t[l] = double_to_half(pair[0], Round::kNearest) |
-               double_to_half(pair[1], Round::kNearest) << 16;
+        t[l] = double_to_half(pair[0], Round::kNearest) | double_to_half(pair[1], Round::kNearest)
+                                                              << 16;
       }
       blend(slot<u32>(w, i->r[k]), t, w.write);
     }
@@ -303,8 +303,8 @@ KV_ATTEMPT load_matrices(Warp& w, const Ins* i) {
     for (int l = 0; l < 8 * kCount; ++l) {
       const u32 first = p.off[l] >> shift;
       for (u32 g = 0; g < 16u >> shift; g += 4) {
-        bad |= read_four(p.writers + first + g, p.readers + first + g, all_stamps(me),
-                         w.clock.floor);
+        bad |=
+            read_four(p.writers + first + g, p.readers + first + g, all_stamps(me), w.clock.floor);
       }
     }
     if (bad) return false;
@@ -323,7 +323,8 @@ KV_STEP matrix_load(Warp& w, const Ins* i) {
   if (w.write != ~0u) [[unlikely]] {
     if (const Ins* other = whole_warp(w, i)) return other;
   }
-  if (!Try(w, i)) [[unlikely]] return slow_matrix(w, i);
+  if (!Try(w, i)) [[unlikely]]
+    return slow_matrix(w, i);
   KV_NEXT(w, i + 1);
 }
 KV_STEP matrix_slow(Warp& w, const Ins* i) {
@@ -339,29 +340,34 @@ KV_ATTEMPT move_matrix(Warp& w, const Ins* i) {
   return true;
 }
 
-#define KV_MMA(shape, types, A, B, K, half)                                                   \
-  {"mma.sync.aligned." shape ".row.col" types, half ? "22" : "2222", Taint::kMatrix,          \
-   aligned<multiply_matrices<A, B, K, half>>}
-#define KV_INTEGER_ONE(shape, rows, K, bits, sat, on, a, b, signed_a, signed_b)               \
-  {"mma.sync.aligned." shape ".row.col" sat ".s32." a "." b ".s32", rows == 8 ? "22" : "2222", \
-   Taint::kMatrix, aligned<multiply_integers<signed_a, signed_b, bits, rows, K, on>>}
-#define KV_INTEGER_MMA(shape, rows, K, bits, s, u)                                  \
-  KV_INTEGER_ONE(shape, rows, K, bits, "", false, s, s, true, true),                \
-      KV_INTEGER_ONE(shape, rows, K, bits, "", false, s, u, true, false),           \
-      KV_INTEGER_ONE(shape, rows, K, bits, "", false, u, s, false, true),           \
-      KV_INTEGER_ONE(shape, rows, K, bits, "", false, u, u, false, false),          \
-      KV_INTEGER_ONE(shape, rows, K, bits, ".satfinite", true, s, s, true, true),   \
-      KV_INTEGER_ONE(shape, rows, K, bits, ".satfinite", true, s, u, true, false),  \
-      KV_INTEGER_ONE(shape, rows, K, bits, ".satfinite", true, u, s, false, true),  \
+#define KV_MMA(shape, types, A, B, K, half)                                           \
+  {                                                                                   \
+    "mma.sync.aligned." shape ".row.col" types, half ? "22" : "2222", Taint::kMatrix, \
+        aligned<multiply_matrices<A, B, K, half>>                                     \
+  }
+#define KV_INTEGER_ONE(shape, rows, K, bits, sat, on, a, b, signed_a, signed_b)                 \
+  {                                                                                             \
+    "mma.sync.aligned." shape ".row.col" sat ".s32." a "." b ".s32", rows == 8 ? "22" : "2222", \
+        Taint::kMatrix, aligned<multiply_integers<signed_a, signed_b, bits, rows, K, on>>       \
+  }
+#define KV_INTEGER_MMA(shape, rows, K, bits, s, u)                                 \
+  KV_INTEGER_ONE(shape, rows, K, bits, "", false, s, s, true, true),               \
+      KV_INTEGER_ONE(shape, rows, K, bits, "", false, s, u, true, false),          \
+      KV_INTEGER_ONE(shape, rows, K, bits, "", false, u, s, false, true),          \
+      KV_INTEGER_ONE(shape, rows, K, bits, "", false, u, u, false, false),         \
+      KV_INTEGER_ONE(shape, rows, K, bits, ".satfinite", true, s, s, true, true),  \
+      KV_INTEGER_ONE(shape, rows, K, bits, ".satfinite", true, s, u, true, false), \
+      KV_INTEGER_ONE(shape, rows, K, bits, ".satfinite", true, u, s, false, true), \
       KV_INTEGER_ONE(shape, rows, K, bits, ".satfinite", true, u, u, false, false)
-#define KV_EIGHT_BIT(shape, K, result, half)                                        \
-  KV_MMA(shape, "." result ".e4m3.e4m3." result, E4m3, E4m3, K, half),              \
-      KV_MMA(shape, "." result ".e5m2.e5m2." result, E5m2, E5m2, K, half),          \
-      KV_MMA(shape, "." result ".e4m3.e5m2." result, E4m3, E5m2, K, half),          \
+#define KV_EIGHT_BIT(shape, K, result, half)                               \
+  KV_MMA(shape, "." result ".e4m3.e4m3." result, E4m3, E4m3, K, half),     \
+      KV_MMA(shape, "." result ".e5m2.e5m2." result, E5m2, E5m2, K, half), \
+      KV_MMA(shape, "." result ".e4m3.e5m2." result, E4m3, E5m2, K, half), \
       KV_MMA(shape, "." result ".e5m2.e4m3." result, E5m2, E4m3, K, half)
-#define KV_LDMATRIX(n, count)                                                             \
-  {"~ldmatrix." n, "", Taint::kMemory, matrix_load<load_matrices<count, false>>},         \
-      {"~ldmatrix." n ".trans", "", Taint::kMemory, matrix_load<load_matrices<count, true>>}
+#define KV_LDMATRIX(n, count)                                                            \
+  {"~ldmatrix." n, "", Taint::kMemory, matrix_load<load_matrices<count, false>>}, {      \
+    "~ldmatrix." n ".trans", "", Taint::kMemory, matrix_load<load_matrices<count, true>> \
+  }
 
 constexpr FormRow kRows[] = {
     KV_MMA("m16n8k16", ".f32.f16.f16.f32", Half, Half, 16, false),

@@ -29,9 +29,10 @@ KV_INLINE int64_t cut(double x, int unit) {
   if (field == 0) return 0;
   const int64_t significand = int64_t((u & 0xfffffffffffff) | uint64_t{1} << 52);
   const int shift = unit - (field - 1075);
-  const int64_t m = shift > 62 ? 0 : shift >= 0 ? significand >> shift
-                                 : shift > -10  ? significand << -shift
-                                                : 0;
+  const int64_t m = shift > 62    ? 0
+                    : shift >= 0  ? significand >> shift
+                    : shift > -10 ? significand << -shift
+                                  : 0;
   return u >> 63 ? -m : m;
 }
 

@@ -1,0 +1,185 @@
+// Is one lane's access ordered after those it meets? Strong accesses carry the order on.
+#include <algorithm>
+
+#include "harness/simt/check/global_race.h"
+#include "harness/simt/exec/access.h"
+#include "harness/simt/exec/cold.h"
+#include "harness/simt/exec/report.h"
+
+namespace kv::simt {
+
+using ptx::Space;
+
+namespace {
+
+// --- races
+
+std::string shared_other(const Access& a, uint32_t stamp) {
+  if (stamp & WarpClock::kWarps) return "several warps";
+  const uint32_t warp = stamp >> 6 & 31;
+  if (stamp & WarpClock::kLanes) return "several lanes of warp " + std::to_string(warp);
+  (void)a;
+  return "thread " + std::to_string(warp * 32 + (stamp & 31)) + " of the block";
+}
+
+void report_race(const Access& a, const Target& t, const std::string& other, bool other_writes,
+                 bool same_value, bool one_warp) {
+  const uint32_t kind = same_value ? KV_SIMT_KIND_RACE_SAME_VALUE : KV_SIMT_KIND_RACE;
+  std::set<uint64_t>& raced = a.w.launch->cold->raced;
+  if (raced.size() < 65536) raced.insert(race_place(a.w, t.space, t.address));
+  if (!fresh(a.w, a.i, kind)) return;
+  const bool shared = t.space == Space::kShared;
+  const std::string where =
+      shared ? "shared offset " + std::to_string(t.address)
+             : hex(t.address) + ", " + extent_name(*a.w.launch->cold->space, t.address);
+  file(a.w, a.i,
+       {.kind = kind,
+        .lane = a.lane,
+        .address = t.address,
+        .bytes = a.bytes,
+        .space = t.space,
+        .message = thread_name(a.w, a.lane) + " " + verb(a) + " " + where + ", which " + other +
+                   (other_writes ? " wrote" : " read") + " with nothing to order the two" +
+                   (same_value ? " (the same value)" : "") +
+                   (one_warp ? "; both are in one warp: __syncwarp() is missing" : "")});
+}
+
+/// `value`: what is about to be written, to tell same-value writes apart.
+void shared_race(const Access& a, const Target& t, const uint8_t* value) {
+  Block& b = *a.w.block;
+  const uint32_t shift = a.w.launch->shared_shift, me = a.w.clock.base + a.lane;
+  uint32_t first = uint32_t(t.address >> shift),
+           last = uint32_t((t.address + a.bytes - 1) >> shift);
+  const auto conflicts = [&](uint32_t stamp) {
+    return !(a.strong && (stamp & WarpClock::kStrong)) && a.w.clock.conflicts(stamp, me);
+  };
+  const uint32_t strong = a.strong ? WarpClock::kStrong : 0;
+  for (uint32_t g = first; g <= last; ++g) {
+    const bool writer = conflicts(b.writers[g]);
+    const bool reader = a.write && conflicts(b.readers[g]);
+    if (writer || reader) {
+      const uint32_t stamp = writer ? b.writers[g] : b.readers[g];
+      const bool same = value && writer && !reader && std::memcmp(t.data, value, a.bytes) == 0;
+      const bool one_warp = !(stamp & WarpClock::kWarps) && (stamp >> 6 & 31) == a.w.id;
+      // Several readers cannot be told apart: with partial barriers they may all be ordered.
+      if (!(stamp & WarpClock::kWarps) || !program_of(a.w).partial_sync) {
+        report_race(a, t, shared_other(a, stamp), writer, same, one_warp);
+      }
+    }
+    if (a.write) b.writers[g] = me | strong;
+    if (!a.read) continue;
+    // Strong only as long as all its readers are.
+    const uint32_t r = b.readers[g];
+    const bool all_strong = strong && (r <= a.w.clock.floor || (r & WarpClock::kStrong));
+    b.readers[g] = (next_reader(r, me, a.w.clock.floor) & ~WarpClock::kStrong) |
+                   (all_strong ? WarpClock::kStrong : 0);
+  }
+}
+
+/// Is an access stamped `stamp` ordered before this block?
+bool ordered(const LaunchCold& cold, uint32_t me, uint32_t stamp) {
+  const auto found = cold.sync.acquired.find(me & BlockStamp::kBlock);
+  if (found == cold.sync.acquired.end()) return false;
+  const BlockClocks& acquired = found->second;
+  const uint32_t block = stamp & BlockStamp::kBlock, clock = stamp >> BlockStamp::kClockShift;
+  if (block != BlockStamp::kBlock) {
+    const auto other = acquired.find(block);
+    return other != acquired.end() && clock <= other->second;
+  }
+  // Several blocks: after all of them only if after every block that has started.
+  if (acquired.size() + 1 < cold.started + (acquired.count(me & BlockStamp::kBlock) ? 1 : 0)) {
+    return false;
+  }
+  return std::all_of(acquired.begin(), acquired.end(), [&](const auto& other) {
+    return other.first == (me & BlockStamp::kBlock) || clock <= other.second;
+  });
+}
+
+void global_race(const Access& a, const Target& t, const uint8_t* value) {
+  const LaunchCold& cold = *a.w.launch->cold;
+  const uint32_t shift = a.w.launch->global_shift, me = a.w.block->global_stamp;
+  const uint32_t floor = a.w.launch->global_floor;
+  auto* const writers = reinterpret_cast<uint32_t*>(layout::kWriterBase);
+  auto* const readers = reinterpret_cast<uint32_t*>(layout::kReaderBase);
+  const uint64_t base = AddressSpace::bit(t.address);
+  for (uint64_t g = base >> shift; g <= (base + a.bytes - 1) >> shift; ++g) {
+    const auto unordered = [&](uint32_t stamp) {
+      if (a.strong && (stamp & BlockStamp::kStrong)) return false;
+      return foreign(stamp, me, floor) && !ordered(cold, me, stamp);
+    };
+    const uint32_t strong = a.strong ? BlockStamp::kStrong : 0;
+    const bool writer = unordered(writers[g]);
+    const bool reader = a.write && unordered(readers[g]);
+    if (writer || reader) {
+      const uint32_t block = (writer ? writers[g] : readers[g]) & BlockStamp::kBlock;
+      const std::string other = block == BlockStamp::kBlock
+                                    ? "several blocks"
+                                    : "block " + std::to_string(block) + " of the grid";
+      const bool same = value && writer && !reader && std::memcmp(t.data, value, a.bytes) == 0;
+      report_race(a, t, other, writer, same, false);
+    }
+    if (a.write) writers[g] = me | strong;
+    if (!a.read) continue;
+    const bool all_strong = strong && (readers[g] <= floor || (readers[g] & BlockStamp::kStrong));
+    (void)global_read_one(&writers[g], &readers[g], me, floor);
+    readers[g] = (readers[g] & ~BlockStamp::kStrong) | (all_strong ? BlockStamp::kStrong : 0);
+  }
+}
+
+}  // namespace
+
+void check_race(const Access& a, const Target& t, const uint8_t* value) {
+  if (t.space == Space::kShared && a.w.launch->check_shared_race) shared_race(a, t, value);
+  if (t.space == Space::kGlobal && a.w.launch->check_global_race) global_race(a, t, value);
+}
+
+namespace {
+
+bool synchronises(const Access& a, const Target& t) {
+  return a.strong && (a.w.launch->checks & KV_SIMT_CHECK_RACE) &&
+         (t.space == Space::kShared || t.space == Space::kGlobal);
+}
+
+SyncVariable& variable_of(const Access& a, const Target& t) {
+  const bool global = t.space == Space::kGlobal;
+  return a.w.launch->cold->sync.variables[global ? t.address : a.w.block->index << 20 | t.address];
+}
+
+}  // namespace
+
+/// A strong read takes over what writers of the address have published.
+void acquire(const Access& a, const Target& t) {
+  if (!synchronises(a, t)) return;
+  const SyncVariable& variable = variable_of(a, t);
+  const Block& b = *a.w.block;
+  if (const auto warps = variable.warps.find(b.index); warps != variable.warps.end()) {
+    a.w.clock.absorb(warps->second.data());
+  }
+  if (t.space == Space::kGlobal && !variable.blocks.empty()) {
+    join(a.w.launch->cold->sync.acquired[b.global_stamp & BlockStamp::kBlock], variable.blocks);
+  }
+}
+
+/// A strong write publishes what its warp and block have done and seen.
+void release(const Access& a, const Target& t) {
+  if (!synchronises(a, t)) return;
+  LaunchCold& cold = *a.w.launch->cold;
+  Block& b = *a.w.block;
+  SyncVariable& variable = variable_of(a, t);
+  a.w.clock.publish(variable.warps[b.index].data());
+  a.w.clock.sync_lanes();
+  if (t.space != Space::kGlobal) return;
+  const uint32_t me = b.global_stamp & BlockStamp::kBlock;
+  if (const auto mine = cold.sync.acquired.find(me); mine != cold.sync.acquired.end()) {
+    join(variable.blocks, mine->second);
+  }
+  const uint32_t clock = b.global_stamp >> BlockStamp::kClockShift;
+  variable.blocks[me] = clock;
+  // What the block does from now on is not published. It gets a clock of its own, within reason.
+  if (clock - (a.w.launch->global_floor >> BlockStamp::kClockShift) < BlockStamp::kPublishMax) {
+    b.global_stamp += 1u << BlockStamp::kClockShift;
+    cold.clock_max = std::max(cold.clock_max, clock + 1);
+  }
+}
+
+}  // namespace kv::simt
