@@ -151,7 +151,7 @@ TEST(Attention, AppliesScoreModifiersInEveryVariant) {
 
 TEST(Attention, FollowsEveryMask) {
   for (Causal causal : {Causal::kNone, Causal::kTopLeft, Causal::kBottomRight}) {
-    for (int64_t window : {-1, 0, 7, 40}) {
+    for (int64_t window : {int64_t{-1}, int64_t{0}, int64_t{7}, int64_t{40}, INT64_MAX}) {
       AttentionShape s = shape_of(DType::kF32, 64);
       s.causal = causal;
       s.window_left = window;

@@ -261,8 +261,8 @@ inline bool is_visible(const AttentionShape& s, const StepRow& row, int64_t quer
   if (slot < r.pad_left || slot >= r.slots - r.pad_right) return false;
   const int64_t anchor = anchor_of(s, row, query);
   if (s.causal != Causal::kNone && slot > anchor) return false;
-  if (s.window_left >= 0 && slot < anchor - s.window_left) return false;
-  return s.window_right < 0 || slot <= anchor + s.window_right;
+  if (s.window_left >= 0 && anchor - slot > s.window_left) return false;
+  return s.window_right < 0 || slot - anchor <= s.window_right;
 }
 
 /// Logits of a query for each slot, -inf where it does not see.

@@ -76,6 +76,9 @@ PagedParams paged_params(const CacheView& cache, const AttentionShape& shape) {
 
 const int32_t* indices(const TensorView& t) { return static_cast<const int32_t*>(t.data); }
 
+/// Wider than any request, and far from overflow.
+constexpr int64_t kWindowMax = int64_t{1} << 32;
+
 /// Partial results of split decode queries in the workspace.
 int64_t partial_count(const Plan& plan, const AttentionShape& shape) {
   return plan.splits_max == 1 ? 0 : plan.requests * shape.query_heads * plan.splits_max;
@@ -96,8 +99,8 @@ AttendParams attend_params(const AttendCall& call, const Plan& plan, const Atten
           .output_head_stride = call.output.strides[1],
           .lse_token_stride = call.lse.strides[0],
           .lse_head_stride = call.lse.strides[1],
-          .window_left = shape.window_left,
-          .window_right = shape.window_right,
+          .window_left = std::min(shape.window_left, kWindowMax),
+          .window_right = std::min(shape.window_right, kWindowMax),
           .tokens = static_cast<int32_t>(call.query.shape[0]),
           .requests = static_cast<int32_t>(call.query_offsets.shape[0] - 1),
           .kv_heads = static_cast<int32_t>(shape.kv_heads),
