@@ -81,20 +81,21 @@ Failure output_failure(const Element& e, uint32_t dim, std::string failure_class
           d};
 }
 
-std::optional<Failure> judge_empty(const Element& e) {
+// A row that must be 0 and have the empty row's LSE, and why.
+std::optional<Failure> judge_zero(const Element& e, const char* kind, const std::string& why) {
   for (uint32_t dim = 0; dim < e.view.c.shape.head_dim_v; ++dim) {
     const uint32_t bits = e.output_bits(dim);
     if (decode(e.view.c.shape.output_dtype, bits) == 0) continue;
-    return output_failure(e, dim, bits == e.canary() ? "output-unwritten" : "empty-row-output",
-                          "sees no key and must be 0", 0);
+    return output_failure(e, dim,
+                          bits == e.canary() ? "output-unwritten" : std::string(kind) + "-output",
+                          why + " and must be 0", 0);
   }
   const uint32_t declared = e.view.facts.empty_row_lse;
   if (declared == KV_EMPTY_LSE_UNSPECIFIED) return std::nullopt;
   const uint32_t want = declared == KV_EMPTY_LSE_PLUS_INF ? kPlusInfinity : kMinusInfinity;
   if (e.lse_bits() == want) return std::nullopt;
-  return lse_failure(e, e.lse_bits() == kLseCanary ? "lse-unwritten" : "empty-row-lse",
-                     "sees no key and must be " + hex_bits(DType::kF32, want) + " as declared",
-                     want);
+  return lse_failure(e, e.lse_bits() == kLseCanary ? "lse-unwritten" : std::string(kind) + "-lse",
+                     why + " and must be " + hex_bits(DType::kF32, want) + " as declared", want);
 }
 
 std::optional<Failure> judge_unwritten(const Element& e) {
@@ -142,7 +143,9 @@ std::optional<Failure> judge_not_nan(const Element& e) {
 std::optional<Failure> judge_duty(const Element& e, RowDuty duty, bool finite) {
   switch (duty) {
     case RowDuty::kEmpty:
-      return judge_empty(e);
+      return judge_zero(e, "empty-row", "sees no key");
+    case RowDuty::kPadZero:
+      return judge_zero(e, "pad-row", "is of a PAD row, declared to be zero,");
     case RowDuty::kUnwritten:
       return judge_unwritten(e);
     case RowDuty::kValues:
@@ -232,7 +235,7 @@ RowDuty row_duty(const StepView& view, const RowPlace& place, const std::vector<
       case KV_PAD_ROWS_COMPUTED:
         break;
       case KV_PAD_ROWS_ZERO:
-        return RowDuty::kEmpty;
+        return RowDuty::kPadZero;
       case KV_PAD_ROWS_UNWRITTEN:
         return RowDuty::kUnwritten;
       default:

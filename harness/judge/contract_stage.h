@@ -23,7 +23,7 @@ using VisibleSets = std::vector<std::vector<uint8_t>>;
 VisibleSets visible_sets(const StepView& view);
 
 /// What the contract asks of a query row.
-enum class RowDuty : uint8_t { kValues, kEmpty, kUnwritten, kNothing };
+enum class RowDuty : uint8_t { kValues, kEmpty, kPadZero, kUnwritten, kNothing };
 RowDuty row_duty(const StepView& view, const RowPlace& place, const std::vector<uint8_t>& visible);
 
 struct ContractCounts {

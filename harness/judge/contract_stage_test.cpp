@@ -78,9 +78,23 @@ TEST(Judge, PadRowJunkIsToleratedWhenUnspecified) {
 
 TEST(Judge, PadRowJunkFailsWhenAnythingElseIsDeclared) {
   EXPECT_FAILS(judge(padded_case(), junk_in_pad_rows(KV_PAD_ROWS_ZERO)), Stage::kContract,
-               "empty-row-output");
+               "pad-row-output");
   EXPECT_FAILS(judge(padded_case(), junk_in_pad_rows(KV_PAD_ROWS_UNWRITTEN)), Stage::kContract,
                "pad-row-written");
+}
+
+TEST(Judge, ZeroPadRowsPassWhereDeclaredAndAreNoEmptyRows) {
+  const auto zeros = at_end([](Observation& o) {
+    o.plugin.pad_rows = KV_PAD_ROWS_ZERO;
+    for (size_t i = 0; i < 3 * 4 * 16; ++i) set_output(o, 2, i, 0);
+    for (size_t i = 0; i < 3 * 4; ++i) {
+      o.ops[2].layers[0].lse[i] = -std::numeric_limits<float>::infinity();
+    }
+  });
+  const Verdict v = judge(padded_case(), zeros);
+  EXPECT_EQ(v.outcome, Outcome::kPass) << v.message;
+  EXPECT_EQ(v.stats.rows_pad, 3u);
+  EXPECT_EQ(v.stats.rows_empty, 0u);
 }
 
 TEST(Judge, PadKeySeen) {

@@ -46,9 +46,10 @@ struct PluginFacts {
 
 /// kv_profile of the plan that ran.
 struct DeclaredProfile {
-  uint32_t tile_slots = 0, order = 0, accumulate = 0, row_sum_of_rounded = 0, splits = 1;
+  uint32_t tile_slots = 0, order = 0, accumulate = 0, row_sum_of_rounded = 0;
+  uint32_t maximum_is_exact = 0, splits = 1;
   uint32_t probability_code = 2, probability_bits = 32;  // DLPack type code and bits
-  uint32_t maximum_is_exact = 0;
+  bool operator==(const DeclaredProfile&) const = default;
 };
 
 /// Everything a step returned for one layer.

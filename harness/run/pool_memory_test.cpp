@@ -35,7 +35,9 @@ TEST_P(PoolMemoryTest, ReportsExactlyThePagesThatChanged) {
 
   Tensor tensor = pool.tensor();
   const DLTensor view = tensor.view();
-  if (GetParam().first == PageOrder::kFarApart) EXPECT_GT(view.strides[0] * 2, int64_t{1} << 32);
+  if (GetParam().first == PageOrder::kFarApart) {
+    EXPECT_GT(view.strides[0] * 2, int64_t{1} << 32);
+  }
   // Page 2, slot 1, head 1, dimension 3.
   const int64_t element = 2 * view.strides[0] + view.strides[1] + view.strides[2] + 3;
   const uint16_t bits = 0x1234;

@@ -65,6 +65,7 @@ class StepRun {
                             .order = p.order,
                             .accumulate = p.accumulate,
                             .row_sum_of_rounded = p.row_sum_of_rounded,
+                            .maximum_is_exact = p.maximum_is_exact,
                             .splits = p.splits,
                             .probability_code = p.probability_dtype.code,
                             .probability_bits = p.probability_dtype.bits};
@@ -184,25 +185,27 @@ class StepRun {
   Result<void> repeat_attend(const LayerPools& pools, LayerMemory& memory) {
     const Exec& exec = context_.c.exec;
     for (uint32_t repeat = 1; repeat < exec.repeat; ++repeat) {
-      set_schedule_seed(exec.schedule_seed + repeat);
+      KV_RETURN_IF_ERROR(set_schedule_seed(exec.schedule_seed + repeat));
       KV_RETURN_IF_ERROR(memory.spoil_outputs(workspace_, context_.c.pool.poison));
       if (!attend(pools, memory) || !call_.synchronize(context_.stream)) break;
       KV_ASSIGN_OR_RETURN(const LayerResult again, memory.read_result());
       add_repeat_differences(context_.c.shape, observation_.layers.back(), again, repeat,
                              observation_.repeat_differences);
     }
-    if (exec.repeat > 1) set_schedule_seed(exec.schedule_seed);
+    if (exec.repeat > 1) return set_schedule_seed(exec.schedule_seed);
     return {};
   }
 
-  void set_schedule_seed(uint64_t seed) const {
+  Result<void> set_schedule_seed(uint64_t seed) const {
     const kv_simt_control_v1* control = context_.bench.runtime.control;
-    if (control == nullptr) return;
+    if (control == nullptr) return {};
     kv_simt_config config = {};
     config.struct_bytes = sizeof config;
-    control->get_config(&config);
+    const bool known = control->get_config(&config) == 0;
     config.schedule_seed = seed;
-    control->configure(&config);
+    if (known && control->configure(&config) == 0) return {};
+    return environment_error("the CPU device refused a schedule seed: " +
+                             printable(control->last_error()));
   }
 
   Result<void> look_for_trespasses() {

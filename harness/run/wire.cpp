@@ -88,8 +88,8 @@ void fields(auto& io, Of<DeviceFinding> auto& f) {
 }
 
 void fields(auto& io, Of<DeclaredProfile> auto& p) {
-  for (auto* n : {&p.tile_slots, &p.order, &p.accumulate, &p.row_sum_of_rounded, &p.splits,
-                  &p.probability_code, &p.probability_bits})
+  for (auto* n : {&p.tile_slots, &p.order, &p.accumulate, &p.row_sum_of_rounded,
+                  &p.maximum_is_exact, &p.splits, &p.probability_code, &p.probability_bits})
     io.number(*n);
 }
 

@@ -11,7 +11,14 @@ OpObservation full_observation() {
   o.status = OpStatus::kRefused;
   o.message = "m";
   o.variant = "v";
-  o.profile = {.tile_slots = 64, .order = 1, .accumulate = 2, .row_sum_of_rounded = 1, .splits = 4};
+  o.profile = {.tile_slots = 64,
+               .order = 1,
+               .accumulate = 2,
+               .row_sum_of_rounded = 3,
+               .maximum_is_exact = 5,
+               .splits = 4,
+               .probability_code = 6,
+               .probability_bits = 16};
   o.layers.push_back({.layer = 1, .output = Bytes(10, std::byte{7}), .lse = {1.0f, -2.0f}});
   o.pages.push_back({.layer = 1, .value = true, .page = PageId(9), .bytes = Bytes(4)});
   o.trespasses.push_back(
@@ -34,6 +41,7 @@ TEST(Wire, CarriesEveryFieldOfAnObservation) {
   EXPECT_EQ(o.layers[0].lse[1], -2.0f);
   EXPECT_EQ(o.pages[0].page, PageId(9));
   EXPECT_EQ(o.findings[0].block[2], 11u);
+  EXPECT_EQ(o.profile, full_observation().profile);
   EXPECT_EQ(encode_operation(42, o), bytes);
 }
 
