@@ -186,7 +186,7 @@ TEST_F(JsonFile, SavesAndLoads) {
 TEST_F(JsonFile, FailuresLeaveTheOldFile) {
   ASSERT_TRUE(save_case(path("a.json"), Case{}).ok());
   std::filesystem::create_directory(directory_ / "d");
-  EXPECT_EQ(save_case(path("d"), full_case()).error().kind, ErrorKind::kEnvironment);
+  EXPECT_EQ(save_case(path("d"), full_case()).error().kind, ErrorKind::kBadInput);  // a folder
   EXPECT_EQ(save_case(path("none/a.json"), full_case()).error().kind, ErrorKind::kEnvironment);
   EXPECT_EQ(load_case(path("a.json")).value(), Case{});
 }

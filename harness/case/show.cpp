@@ -21,6 +21,9 @@ std::string settings(const Case& c) {
   out += fmt::format("shape  {}, {} over {}, dimension {} (keys) and {} (values), scale {}\n",
                      plural(s.layers, "layer"), plural(s.query_heads, "query head"),
                      plural(s.kv_heads, "kv head"), s.head_dim_k, s.head_dim_v, s.scale);
+  if (s.softcap != 0) out += fmt::format("softcap {}\n", s.softcap);
+  if (s.alibi) out += "alibi  slopes for each query head\n";
+  if (s.sinks) out += "sinks  a logit for each query head\n";
   out += fmt::format("types  query {}, cache {}, output {}\n", name_of(s.query_dtype),
                      name_of(s.kv_dtype), name_of(s.output_dtype));
   out += fmt::format("mask   causal {}", name_of(c.mask.causal));

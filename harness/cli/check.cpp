@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdio>
 #include <deque>
 #include <limits>
 
@@ -151,6 +152,14 @@ class Check {
 
 }  // namespace
 
-Result<ExitCode> check(const CheckOptions& options) { return Check(options).run(); }
+Result<ExitCode> check(const CheckOptions& options) {
+  if (!is_corpus(options.corpus)) {
+    const std::string what = options.corpus + ": expected a folder with seeds/ or regression/";
+    if (options.corpus != CheckOptions().corpus) return bad_input(what + ", got neither");
+    std::fprintf(stderr, "kverify: note: %s here; no case is replayed, only drawn ones run\n",
+                 what.c_str());
+  }
+  return Check(options).run();
+}
 
 }  // namespace kv::cli

@@ -1,5 +1,8 @@
 // The command line of kverify. The only file that knows CLI11.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 
@@ -16,21 +19,54 @@ Exit codes: 0 pass, 1 a property failed, 2 bad input or usage, 3 something is mi
 machine, 4 a finding did not come again, 5 too little ran to say anything, 6 time limit,
 7 everything was unsupported, 130 interrupted. Where several apply: 3, 2, 1, 4, 5, 6, 7.)";
 
+// CLI11's own Range lets NaN through, and its integers wrap.
+CLI::Validator number(double low, double high) {
+  return CLI::Validator(
+      [low, high](std::string& text) {
+        double value = 0;
+        const bool parsed = CLI::detail::lexical_cast(text, value);
+        if (parsed && value >= low && value <= high) return std::string();
+        return fmt::format("expected a number from {} to {}, got '{}'", low, high, text);
+      },
+      fmt::format("[{} - {}]", low, high));
+}
+
+CLI::Validator whole(uint64_t low, uint64_t high) {
+  return CLI::Validator(
+      [low, high](std::string& text) {
+        uint64_t value = 0;
+        const char* end = text.data() + text.size();
+        const auto [stop, status] = std::from_chars(text.data(), end, value);
+        if (status == std::errc() && stop == end && value >= low && value <= high) {
+          return std::string();
+        }
+        return fmt::format("expected an integer from {} to {}, got '{}'", low, high, text);
+      },
+      fmt::format("[{} - {}]", low, high));
+}
+
+CLI::Validator named() {
+  return CLI::Validator(
+      [](std::string& text) { return text.empty() ? "expected a path, got ''" : ""; }, "");
+}
+
 void add_bench(CLI::App& command, BenchOptions& bench, std::string& device) {
   command.add_option("--device", device, "cpu (no GPU needed, checks every access) or cuda")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
-  command.add_option("--plugin", bench.plugin_path,
-                     "library to check (default: our own kvattn, beside this program)");
+  command
+      .add_option("--plugin", bench.plugin_path,
+                  "library to check (default: our own kvattn, beside this program)")
+      ->check(named());
   command
       .add_option("--call-seconds", bench.call_seconds,
                   "longest call into the plugin; large cases get more")
-      ->check(CLI::Range(0.1, 1e6))
+      ->check(number(0.1, 1e6))
       ->capture_default_str();
   command
       .add_option("--memory-mib", bench.memory_mib,
                   "memory of a worker process (default: 12 GiB or 70 % of the machine's)")
-      ->check(CLI::Range(uint64_t{64}, uint64_t{1} << 30));
+      ->check(whole(64, uint64_t{1} << 30));
 }
 
 void add_json(CLI::App& command, std::optional<std::string>& path) {
@@ -58,13 +94,18 @@ struct Parsed {
 
 void add_check(CLI::App& app, Parsed& p) {
   CLI::App* command = app.add_subcommand("check", "draw cases, run and judge them");
-  command->add_option("--cases", p.check.cases, "cases to draw (default: 200)");
+  command->add_option("--cases", p.check.cases, "cases to draw (default: 200)")
+      ->check(whole(0, 1'000'000'000));
   command->add_option("--minutes", p.check.minutes, "stop drawing after this time")
-      ->check(CLI::Range(0.0, 1e6));
-  command->add_option("--seed", p.check.seed, "of the drawn cases")->capture_default_str();
+      ->check(number(0, 1e6));
+  command->add_option("--seed", p.check.seed, "of the drawn cases")
+      ->check(whole(0, UINT64_MAX))
+      ->capture_default_str();
   command->add_option("--corpus", p.check.corpus, "folder with seeds/ and regression/")
+      ->check(named())
       ->capture_default_str();
   command->add_option("--out", p.check.out, "folder for the cases of findings")
+      ->check(named())
       ->capture_default_str();
   command->add_flag("--keep-going", p.check.keep_going,
                     "do not stop after 10 distinct or 50 findings");
@@ -84,10 +125,10 @@ void add_replay(CLI::App& app, Parsed& p) {
 void add_trace_options(CLI::App& command, Parsed& p) {
   command.add_option("trace", p.trace.trace_path, "trace file (.csv or .jsonl)")->required();
   command.add_option("--requests", p.trace.requests, "take the first N requests")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 20))
+      ->check(whole(1, uint64_t{1} << 20))
       ->capture_default_str();
   command.add_option("--scale", p.trace.scale, "multiply every length by this")
-      ->check(CLI::Range(1e-6, 1.0))
+      ->check(number(1e-6, 1))
       ->capture_default_str();
 }
 
@@ -113,6 +154,14 @@ void add_others(CLI::App& app, Parsed& p) {
   worker->add_option("--plugin", p.worker.plugin_path)->required();
 }
 
+// Results never replace what they were made from.
+Result<void> keep_input(const std::string& input, const std::string& output) {
+  std::error_code missing;
+  if (input.empty() || output.empty()) return {};
+  if (!std::filesystem::equivalent(input, output, missing)) return {};
+  return bad_input(output + ": expected another file than the input, got the input itself");
+}
+
 Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
   p.bench.device = p.device == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
   p.check.bench = p.replay.bench = p.trace.bench = p.bench;
@@ -122,6 +171,10 @@ Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
     return static_cast<ExitCode>(run_worker(p.worker));
   }
   catch_interrupts();
+  for (const std::string& input : {p.replay.case_path, p.trace.trace_path}) {
+    KV_RETURN_IF_ERROR(keep_input(input, p.json_path.value_or("")));
+    KV_RETURN_IF_ERROR(keep_input(input, p.trace.case_path));
+  }
   if (app.got_subcommand("check")) return check(p.check);
   if (app.got_subcommand("replay")) return replay(p.replay);
   if (app.got_subcommand("show")) return show(p.show_path);
@@ -150,6 +203,10 @@ int run(int argc, char** argv) {
     return static_cast<int>(asked ? ExitCode::kPass : ExitCode::kBadInput);
   }
   const Result<ExitCode> code = dispatch(app, parsed);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    std::fprintf(stderr, "kverify: error: standard output could not be written in full\n");
+    return static_cast<int>(ExitCode::kEnvironment);
+  }
   if (code.ok()) return static_cast<int>(*code);
   if (interrupted()) return kInterruptedStatus;
   std::fprintf(stderr, "kverify: error: %s\n", code.error().message.c_str());

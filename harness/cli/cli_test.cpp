@@ -1,6 +1,7 @@
 // End to end, with plugins that need no kernel: the program as a shell sees it. The exit code of
 // every ending is one of these tests.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -24,7 +25,7 @@ const std::string kMisbehaving = kPlugins + "libmisbehaving_plugin.so";
 class CliTest : public testing::Test {
  protected:
   CliTest() : folder_(testing::TempDir() + "/cli_test-" + std::to_string(getpid())) {
-    fs::create_directories(folder_);
+    fs::create_directories(folder_ + "/seeds");  // an empty corpus
   }
   ~CliTest() override { fs::remove_all(folder_); }
 
@@ -169,6 +170,43 @@ TEST_F(CliTest, BadUsageIsTwo) {
   EXPECT_EQ(run_kverify({"check", "--cases", "many"}).status, 2);
   EXPECT_EQ(run_kverify({"check", "--device", "tpu"}).status, 2);
   EXPECT_EQ(run_kverify({"replay"}).status, 2);
+}
+
+TEST_F(CliTest, NumbersAreNeitherWrappedNorNaN) {
+  for (const std::vector<std::string>& bad :
+       std::vector<std::vector<std::string>>{{"--cases", "-1"},
+                                             {"--cases", "99999999999999999999999"},
+                                             {"--seed", "-1"},
+                                             {"--seed", "18446744073709551616"},
+                                             {"--minutes", "nan"},
+                                             {"--call-seconds", "nan"},
+                                             {"--memory-mib", "-64"},
+                                             {"--plugin", ""}}) {
+    const Ran ran = run_kverify({"check", "--corpus", folder_, bad[0], bad[1]});
+    EXPECT_EQ(ran.status, 2) << bad[0] << " " << bad[1] << ran.out << ran.err;
+  }
+}
+
+TEST_F(CliTest, ACorpusThatIsNoneIsTwo) {
+  const Ran ran = run_kverify({"check", "--corpus", folder_ + "/nowhere", "--cases", "1"});
+  EXPECT_EQ(ran.status, 2) << ran.out;
+  EXPECT_SAYS(ran.err, "expected a folder with seeds/ or regression/");
+}
+
+TEST_F(CliTest, ResultsReplaceNeitherInputsNorDevices) {
+  const std::string path = stored("kept.json", small_case());
+  EXPECT_EQ(run_kverify({"replay", "--json", path, path, "--plugin", kHost}).status, 2);
+  EXPECT_TRUE(load_case(path).ok());
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(run_kverify({"replay", path, "--plugin", kHost, "--json", pipe}).status, 2);
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  const std::string link = folder_ + "/link.json";
+  std::ofstream(folder_ + "/real.json") << "old";
+  fs::create_symlink(folder_ + "/real.json", link);
+  EXPECT_EQ(run_kverify({"replay", path, "--plugin", kHost, "--json", link}).status, 0);
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_GT(fs::file_size(folder_ + "/real.json"), 100u);
 }
 
 TEST_F(CliTest, BadCasesAreTwo) {

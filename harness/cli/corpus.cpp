@@ -39,6 +39,12 @@ std::string file_name(std::string failure_class) {
 
 }  // namespace
 
+bool is_corpus(const std::string& root) {
+  std::error_code missing;
+  return fs::is_directory(fs::path(root) / "seeds", missing) ||
+         fs::is_directory(fs::path(root) / "regression", missing);
+}
+
 std::vector<std::string> corpus_files(const std::string& root) {
   std::vector<std::string> files;
   for (const char* folder : {"seeds", "regression"}) {

@@ -15,6 +15,9 @@ namespace kv::cli {
 /// `root`/seeds/*.json and `root`/regression/*.json; none where a folder is missing.
 std::vector<std::string> corpus_files(const std::string& root);
 
+/// Does `root` hold seeds/ or regression/?
+bool is_corpus(const std::string& root);
+
 /// Reads a case, and checks that its inputs are those that its digest was taken of.
 Result<Case> load_checked_case(const std::string& path);
 

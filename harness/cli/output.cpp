@@ -2,10 +2,9 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
+
+#include "harness/case/text_file.h"
 
 namespace kv::cli {
 
@@ -19,19 +18,9 @@ void Output::say(const std::string& text) const {
 Result<void> Output::finish(const nlohmann::ordered_json& json) const {
   if (!json_path_) return {};
   const std::string text = json.dump(2) + "\n";
-  if (json_path_->empty()) {
-    std::fputs(text.c_str(), stdout);
-    std::fflush(stdout);
-    return {};
-  }
-  const std::string temporary = *json_path_ + ".tmp." + std::to_string(getpid());
-  std::ofstream file(temporary, std::ios::binary);
-  const bool written = static_cast<bool>(file << text << std::flush);
-  file.close();
-  if (written && std::rename(temporary.c_str(), json_path_->c_str()) == 0) return {};
-  const std::string why = std::strerror(errno);
-  std::remove(temporary.c_str());
-  return environment_error("cannot write '" + *json_path_ + "': " + why);
+  if (!json_path_->empty()) return write_text_file(*json_path_, text);
+  std::fputs(text.c_str(), stdout);
+  return {};
 }
 
 Progress::Progress() : terminal_(isatty(STDERR_FILENO) == 1) {}

@@ -112,11 +112,13 @@ void finding(std::string& out, const DeviceFinding& f) {
 
 std::string shape_text(const Case& c) {
   const Shape& s = c.shape;
-  return fmt::format(
+  std::string out = fmt::format(
       "{} layers, {} query heads, {} KV heads, head dimension {}/{}, {} query, "
       "{} KV, {} output, pages of {} slots",
       s.layers, s.query_heads, s.kv_heads, s.head_dim_k, s.head_dim_v, dtype_name(s.query_dtype),
       dtype_name(s.kv_dtype), dtype_name(s.output_dtype), c.pool.page_slots);
+  if (s.softcap != 0) out += fmt::format(", softcap {}", s.softcap);
+  return out;
 }
 
 std::string mask_text(const Case& c) {

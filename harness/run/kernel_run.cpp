@@ -130,7 +130,11 @@ class KernelRun {
     why.struct_bytes = sizeof why;
     const kv_status status = bench_.plugin.api->kernel->supports(&shape_, &why);
     if (status == KV_OK) return {};
-    return unsupported(printable_array(why.text));
+    const std::string reason = printable_array(why.text);
+    if (status == KV_UNSUPPORTED && !reason.empty()) return unsupported(reason);
+    return unsupported("supports answered " + std::to_string(status) +
+                       ", expected 0, or 2 with a reason" +
+                       (reason.empty() ? "" : "; it said: " + reason));
   }
 
   Result<void> create_pools() {
