@@ -22,6 +22,7 @@ struct Held {
 
 struct Ever {
   uint32_t prefix_depth = 0;
+  uint64_t slots = 0;  // held in the end
 };
 
 class OperationChecker {
@@ -33,7 +34,7 @@ class OperationChecker {
       KV_RETURN_IF_ERROR(
           std::visit([this](const auto& op) { return check(op); }, case_.ops[index_]));
     }
-    return {};
+    return check_overrides();
   }
 
  private:
@@ -49,6 +50,7 @@ class OperationChecker {
 
   Result<void> check_row(const op::StepRow& row, const std::string& where);
   Result<void> check_totals(const op::Step& step, uint64_t step_tokens, uint64_t step_queries);
+  Result<void> check_overrides() const;
   Result<void> release(RequestId request);
   Error not_live(const std::string& where, RequestId request) const;
 
@@ -124,6 +126,21 @@ Result<void> OperationChecker::check(const op::Step& step) {
   return check_totals(step, tokens, queries);
 }
 
+// An override that no slot receives would change nothing, silently.
+Result<void> OperationChecker::check_overrides() const {
+  const auto& overrides = case_.data.overrides;
+  for (size_t i = 0; i < overrides.size(); ++i) {
+    const auto found = ever_.find(overrides[i].request);
+    const uint64_t slots = found == ever_.end() ? 0 : found->second.slots;
+    if (overrides[i].slot < slots) continue;
+    return bad_input(fmt::format(
+        "data.overrides[{}]: expected a slot of an admitted request, got slot {} of request {}, "
+        "which holds {}",
+        i, overrides[i].slot, overrides[i].request.value, slots));
+  }
+  return {};
+}
+
 Result<void> OperationChecker::check_row(const op::StepRow& row, const std::string& where) {
   const auto found = live_.find(row.request);
   if (found == live_.end()) return not_live(where, row.request);
@@ -143,6 +160,7 @@ Result<void> OperationChecker::check_row(const op::StepRow& row, const std::stri
   }
   held.real_tokens += row.append;
   held.slots += uint64_t{row.pad_left} + row.append + row.pad_right;
+  ever_[row.request].slots = held.slots;
   held.ends_with_pad = held.real_tokens > 0 && held.slots > held.pad_left + held.real_tokens;
 
   const uint64_t page_slots = case_.pool.page_slots;

@@ -155,6 +155,18 @@ TEST(Timeline, RefusesWhatIsUnlawful) {
             "ops[1].rows[1]: request 0 occurs twice in the step, expected once");
 }
 
+TEST(Timeline, RefusesOverridesThatNothingWouldReceive) {
+  const RequestId r(3);
+  Case c = small_case({op::Admit{.request = r, .prompt_tokens = 2},
+                       one_row({.request = r, .append = 2, .queries = 2}), op::Finish{r}});
+  c.data.overrides = {{.tensor = 1, .request = r, .slot = 1}};
+  EXPECT_EQ(refusal(c), "");
+  c.data.overrides[0].slot = 2;
+  EXPECT_NE(refusal(c).find("data.overrides[0]"), std::string::npos) << refusal(c);
+  c.data.overrides[0] = {.tensor = 1, .request = RequestId(0), .slot = 0};
+  EXPECT_NE(refusal(c).find("data.overrides[0]"), std::string::npos) << refusal(c);
+}
+
 TEST(Timeline, ThePoolMayBeFilledToTheLastSlot) {
   const Case c = small_case(
       {op::Admit{.request = RequestId(0)}, one_row({.request = RequestId(0), .append = 32})});
