@@ -56,8 +56,6 @@ class Inspector {
   explicit Inspector(const std::string& path) : path_(path), file_(path) {}
 
   Result<ElfFacts> inspect() {
-    if (std::filesystem::is_directory(path_))
-      return bad_input("cannot read '" + path_ + "': it is a folder, expected a shared object");
     if (!file_.is_open()) return bad_input("cannot read '" + path_ + "': " + std::strerror(errno));
     KV_RETURN_IF_ERROR(read_header());
     KV_RETURN_IF_ERROR(read_segments());
@@ -156,6 +154,16 @@ class Inspector {
 
 }  // namespace
 
-Result<ElfFacts> inspect_elf(const std::string& path) { return Inspector(path).inspect(); }
+Result<ElfFacts> inspect_elf(const std::string& path) {
+  // Before it is opened: opening a pipe waits for somebody to write.
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return bad_input("cannot read '" + path + "': it is " +
+                     (std::filesystem::is_directory(status) ? "a folder" : "no regular file") +
+                     ", expected a shared object");
+  }
+  return Inspector(path).inspect();
+}
 
 }  // namespace kv

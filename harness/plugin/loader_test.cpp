@@ -3,6 +3,7 @@
 #include "harness/plugin/loader.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,6 +73,10 @@ TEST(Loader, RefusesWhatIsNoPlugin) {
   EXPECT_SAYS(load("/nonexistent.so"), "cannot read '/nonexistent.so'");
   EXPECT_SAYS(load(KV_SOURCE_DIR "/CMakeLists.txt"), "not ELF");
   EXPECT_SAYS(load(testing::TempDir()), "it is a folder");
+  const std::string pipe = testing::TempDir() + "/plugin_pipe-" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_SAYS(load(pipe), "no regular file");  // at once, though nobody writes
+  unlink(pipe.c_str());
 }
 
 TEST(Loader, RefusesOtherRuntimes) {
