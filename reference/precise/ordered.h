@@ -78,8 +78,6 @@ class RoundedWeights {
  public:
   RoundedWeights(const RowFacts<T>& f, std::vector<Tile> tiles);
   Estimate<T> column(uint32_t j, const T& accumulator_error) const;
-  /// Share of the keys whose rounding is not known.
-  double ambiguous() const { return ambiguous_; }
 
  private:
   struct Scaled {
@@ -99,7 +97,6 @@ class RoundedWeights {
   std::vector<T> centre_, radius_;  // of each key's rounded weight, in its tile's scale
   std::vector<T> weight_error_;     // relative, of each key's weight before rounding
   T denominator_ = T(0), relative_ = T(0);
-  double ambiguous_ = 0;
 };
 
 template <class T>
@@ -158,7 +155,6 @@ void RoundedWeights<T>::round_weights() {
   const double unscale = power_of_two(-f_.profile.probability_offset);
   const double scale = power_of_two(f_.profile.probability_offset);
   const auto round = [&](double x) { return decode(type, encode_saturating(type, x)); };
-  uint64_t unknown = 0;
   centre_.resize(f_.in.count());
   radius_.resize(f_.in.count());
   weight_error_.resize(f_.in.count());
@@ -171,10 +167,8 @@ void RoundedWeights<T>::round_weights() {
       centre_[i] = (T(low) + T(high)) * T(0.5 * unscale);
       radius_[i] = (T(high) - T(low)) * T(0.5 * unscale);
       weight_error_[i] = error;
-      unknown += high > low;
     }
   }
-  ambiguous_ = static_cast<double>(unknown) / static_cast<double>(f_.in.count());
 }
 
 template <class T>

@@ -51,10 +51,6 @@ class DeviceTest : public testing::Test {
     for (const auto& f : findings()) kinds.push_back(f.kind);
     return kinds;
   }
-  static std::string first_message() {
-    const auto all = findings();
-    return all.empty() ? "" : all[0].message;
-  }
   template <class T>
   static T* upload(const std::vector<T>& host) {
     void* device = nullptr;
