@@ -21,6 +21,8 @@ kv_status answer(const Status& status, kv_error* why) {
       return KV_OK;
     case StatusCode::kRefused:
       return KV_REFUSED;
+    case StatusCode::kExhausted:
+      return KV_EXHAUSTED;
     case StatusCode::kUnsupported:
       return KV_UNSUPPORTED;
     case StatusCode::kFailed:

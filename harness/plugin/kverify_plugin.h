@@ -45,7 +45,9 @@ typedef enum kv_status {
   KV_OK = 0,
   KV_REFUSED = 1,     /* the arguments break the contract; nothing changed */
   KV_UNSUPPORTED = 2, /* lawful, but not offered; nothing changed */
-  KV_FAILED = 3       /* the device or the plugin failed (a CUDA error, out of memory) */
+  KV_FAILED = 3,      /* the device or the plugin failed (a CUDA error, out of memory) */
+  KV_EXHAUSTED = 4    /* engine level: lawful, but there is no room now (pages, batch slots, host
+                         pages, budget); nothing changed, and it may succeed later */
 } kv_status;
 
 typedef struct kv_error {
@@ -196,89 +198,7 @@ typedef struct kv_kernel_level {
 
 /* ---------------------------------------------------------------- engine level */
 
-typedef struct kv_engine kv_engine; /* the plugin's own */
-
-/* The model: the engine asks for Q, K and V of one token of one layer, before rotation and
- * quantisation. Host pointers, query dtype; q: [query_heads, head_dim_k] or NULL if not needed. */
-typedef struct kv_token {
-  uint32_t struct_bytes;
-  uint32_t request;
-  uint64_t history;               /* identity of the token path up to and including this token */
-  int64_t position;
-  uint32_t layer;
-} kv_token;
-typedef kv_status (*kv_fill_qkv)(void* harness, const kv_token* token, void* q, void* k, void* v);
-
-typedef struct kv_engine_config {
-  uint32_t struct_bytes;
-  uint32_t layers;
-  const kv_attention_shape* shape;
-  uint32_t page_count, batch_slots, context_limit;
-  double overcommit;
-  void* harness;
-  kv_fill_qkv fill_qkv;
-} kv_engine_config;
-
-typedef struct kv_step_row {
-  uint32_t struct_bytes;
-  uint32_t request;
-  uint32_t append_tokens;         /* tokens of the request's stream to append and attend */
-  const uint64_t* histories;      /* [append_tokens] */
-  const int32_t* tree_parents;    /* [append_tokens] or NULL: index of the parent, -1: the root */
-} kv_step_row;
-
-/* What the engine believes, for structural checks. Arrays live until the next call. */
-typedef struct kv_snapshot_request {
-  uint32_t struct_bytes;
-  uint32_t request, batch_slot;
-  uint64_t length;                /* committed slots */
-  int64_t position_offset;
-  uint32_t page_count;
-  const uint32_t* pages;
-} kv_snapshot_request;
-typedef struct kv_snapshot {
-  uint32_t struct_bytes;
-  uint32_t page_count;
-  const uint32_t* reference_counts; /* [page_count] */
-  uint32_t free_count;
-  const uint32_t* free_pages;
-  uint32_t request_count;
-  const kv_snapshot_request* requests;
-  uint32_t index_count;           /* published prefixes: page and the history of its last token */
-  const uint32_t* index_pages;
-  const uint64_t* index_histories;
-} kv_snapshot;
-
-typedef struct kv_engine_level {
-  uint32_t struct_bytes;
-  kv_status (*supports)(const kv_engine_config*, kv_error*);
-  kv_status (*create)(const kv_engine_config*, kv_engine** out, kv_error*);
-  void (*destroy)(kv_engine*);
-  kv_status (*admit)(kv_engine*, uint32_t request, const uint64_t* histories,
-                     uint32_t prompt_tokens, uint64_t side_input, int64_t position_offset,
-                     kv_error*);
-  /* One step over rows; output [tokens, query_heads, head_dim_v] for each layer on the host. */
-  kv_status (*step)(kv_engine*, const kv_step_row* rows, uint32_t row_count, void* const* outputs,
-                    float* const* lses, kv_error*);
-  kv_status (*fork)(kv_engine*, uint32_t parent, uint32_t child, kv_error*);
-  kv_status (*reorder)(kv_engine*, const uint32_t* beams, const uint32_t* sources, uint32_t count,
-                       kv_error*);
-  kv_status (*truncate)(kv_engine*, uint32_t request, uint64_t length, kv_error*);
-  kv_status (*shift)(kv_engine*, uint32_t request, uint64_t begin, uint64_t end, kv_error*);
-  kv_status (*cancel)(kv_engine*, uint32_t request, kv_error*);
-  kv_status (*finish)(kv_engine*, uint32_t request, kv_error*);
-  kv_status (*preempt)(kv_engine*, uint32_t request, uint32_t swap, kv_error*);
-  kv_status (*resume)(kv_engine*, uint32_t request, kv_error*);
-  kv_status (*evict)(kv_engine*, uint32_t pages, kv_error*);
-  kv_status (*defrag)(kv_engine*, kv_error*);
-  kv_status (*save)(kv_engine*, uint32_t request, void* bytes, uint64_t* byte_count, kv_error*);
-  kv_status (*restore)(kv_engine*, uint32_t request, const void* bytes, uint64_t byte_count,
-                       kv_error*);
-  kv_status (*complete)(kv_engine*, uint64_t step, kv_error*);
-  kv_status (*snapshot)(kv_engine*, kv_snapshot* out, kv_error*);         /* may be NULL */
-  kv_status (*read_slot)(kv_engine*, uint32_t request, uint64_t slot, uint32_t layer, void* key,
-                         void* value, kv_error*);                         /* may be NULL */
-} kv_engine_level;
+typedef struct kv_engine_level kv_engine_level; /* kverify_engine.h */
 
 /* ---------------------------------------------------------------- the plugin */
 

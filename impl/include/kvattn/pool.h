@@ -25,11 +25,9 @@
 
 #include "kvattn/attention.h"
 #include "kvattn/status.h"
+#include "kvattn/units.h"
 
 namespace kvattn {
-
-/// The number of a page in its pool.
-enum class Page : int32_t {};
 
 /// Device memory of one allocation, freed with cudaFree.
 struct DeviceFree {

@@ -14,6 +14,7 @@ namespace kvattn {
 enum class StatusCode {
   kOk,
   kRefused,      // the arguments break the contract
+  kExhausted,    // lawful, but there is no room now; it may succeed later
   kUnsupported,  // lawful, but not offered
   kFailed,       // CUDA or an allocation failed
 };
@@ -44,6 +45,10 @@ Status refused(const Parts&... parts) {
   return {StatusCode::kRefused, sentence(parts...)};
 }
 template <class... Parts>
+Status exhausted(const Parts&... parts) {
+  return {StatusCode::kExhausted, sentence(parts...)};
+}
+template <class... Parts>
 Status unsupported(const Parts&... parts) {
   return {StatusCode::kUnsupported, sentence(parts...)};
 }
@@ -63,6 +68,8 @@ class [[nodiscard]] StatusOr {
   T& operator*() & { return *value_; }
   T&& operator*() && { return std::move(*value_); }
   T* operator->() { return &*value_; }
+  const T& operator*() const& { return *value_; }
+  const T* operator->() const { return &*value_; }
 
  private:
   std::optional<T> value_;
