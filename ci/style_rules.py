@@ -25,6 +25,9 @@ _JUDGED = _LOW + ["harness/gen/", "harness/trace/", "harness/plugin/", "harness/
 _ABOVE = _JUDGED + ["harness/explain/", "harness/minimize/", "harness/report/"]
 # Plain C, constants and structs without code, for all who speak of the device or of a plugin.
 _DEVICE_TABLE = "harness/simt/control/kv_simt_control.h"
+_DEVICE = "harness/simt/device.h"
+_EXECUTED = ["harness/core/", "harness/simt/ptx/", "harness/simt/memory/", "harness/simt/check/",
+             _DEVICE, _DEVICE_TABLE]
 _PLUGIN_HEADER = "harness/plugin/kverify_plugin.h"
 IMPORTS = {
     "harness/core/": [],
@@ -32,6 +35,18 @@ IMPORTS = {
     "harness/gen/": _LOW,
     "harness/trace/": _LOW,
     "harness/simt/": ["harness/core/"],
+    "harness/simt/ptx/": ["harness/core/"],
+    "harness/simt/memory/": ["harness/core/", _DEVICE_TABLE],
+    "harness/simt/check/": ["harness/core/", "harness/simt/memory/", _DEVICE_TABLE],
+    "harness/simt/exec/": _EXECUTED,
+    "harness/simt/exec/math/": ["harness/simt/exec/isa/isa.h", _DEVICE_TABLE],
+    "harness/simt/exec/isa/": ["harness/simt/exec/", "harness/simt/check/", "harness/simt/memory/"],
+    "harness/simt/exec/lower/": [*_EXECUTED, "harness/simt/exec/"],
+    "harness/simt/exec/semantics_test/": ["harness/core/", "harness/simt/ptx/", _DEVICE],
+    "harness/simt/cudart/": ["harness/core/", "harness/simt/ptx/", _DEVICE, _DEVICE_TABLE],
+    "harness/simt/cublas/": ["harness/core/", "harness/simt/cudart/handles.h", _DEVICE_TABLE],
+    "harness/simt/programs_test/": ["harness/core/", _DEVICE_TABLE],
+    "harness/simt/control/": [],
     "harness/plugin/": _LOW + [_DEVICE_TABLE],
     "harness/run/": _LOW + ["harness/plugin/", _DEVICE_TABLE],
     "reference/": _LOW,

@@ -1,6 +1,7 @@
 #include "harness/run/findings.h"
 
 #include <algorithm>
+#include <string>
 
 #include "harness/plugin/text.h"
 
@@ -41,6 +42,10 @@ std::vector<DeviceFinding> take_findings(const CudaRuntime& runtime) {
     kv_simt_finding finding = {};
     finding.struct_bytes = sizeof finding;
     if (runtime.control->finding(i, &finding) == 0) findings.push_back(plain(finding));
+  }
+  const uint64_t dropped = runtime.control->finding_count() - kept;
+  if (dropped > 0 && !findings.empty()) {
+    findings.back().message += " (" + std::to_string(dropped) + " more findings were not kept)";
   }
   if (kept > 0) runtime.control->clear_findings();
   return findings;

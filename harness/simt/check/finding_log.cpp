@@ -10,7 +10,8 @@ bool FindingLog::repeat(uint32_t kind, uint64_t site) {
 }
 
 void FindingLog::add(const kv_simt_finding& finding, uint64_t site) {
-  const bool keep = kept_.size() < max_;
+  uint32_t& kept_of_kind = kept_of_kind_[finding.kind];
+  const bool keep = kept_of_kind < max_;
   const auto [entry, fresh] =
       seen_.emplace(std::pair(finding.kind, site), keep ? int64_t(kept_.size()) : -1);
   if (!fresh) {
@@ -18,6 +19,7 @@ void FindingLog::add(const kv_simt_finding& finding, uint64_t site) {
     return;
   }
   if (!keep) return;
+  ++kept_of_kind;
   kept_.push_back(finding);
   kept_.back().struct_bytes = sizeof(kv_simt_finding);
 }
@@ -37,6 +39,7 @@ void FindingLog::add(const kv_simt_finding& finding) {
 void FindingLog::clear() {
   seen_.clear();
   kept_.clear();
+  kept_of_kind_.clear();
 }
 
 }  // namespace kv::simt

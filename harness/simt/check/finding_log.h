@@ -1,7 +1,8 @@
 // Purpose: the findings since reset.
 // Contract: a finding of a kind at a site (an instruction of a kernel, or one host call's message)
-// is kept once; later ones count as its repeats. Beyond `max` distinct findings are only counted.
-// Example:  if (!log.repeat(kind, site)) log.add(describe(...), site);
+// is kept once; later ones count as its repeats. Of each kind at most `max` distinct ones are kept,
+// so that harmless ones cannot crowd out others; the rest is counted. Example:  if
+// (!log.repeat(kind, site)) log.add(describe(...), site);
 #pragma once
 
 #include <algorithm>
@@ -32,6 +33,7 @@ class FindingLog {
  private:
   std::map<std::pair<uint32_t, uint64_t>, int64_t> seen_;  // to an index in kept_, or -1
   std::vector<kv_simt_finding> kept_;
+  std::map<uint32_t, uint32_t> kept_of_kind_;
   uint32_t max_ = 64;
 };
 

@@ -65,7 +65,7 @@ typedef struct kv_simt_config {
   uint64_t instruction_budget; /* warp instructions for each launch; 0: the default, 2e9 */
   uint64_t fail_allocation;    /* the n-th allocation from now fails (1-based); 0: none */
   uint64_t memory_bytes; /* device memory that may be backed by real pages; 0: default 8 GiB */
-  uint32_t findings_max; /* findings kept; more are only counted. 0: default 64 */
+  uint32_t findings_max; /* findings of one kind kept; more are only counted. 0: default 64 */
   uint32_t collect;      /* KV_SIMT_COLLECT_*: counters that cost time; 0: none */
 } kv_simt_config;
 
@@ -79,7 +79,7 @@ enum {
   KV_SIMT_KIND_RACE = 6,
   KV_SIMT_KIND_BARRIER = 7,
   KV_SIMT_KIND_ASYNC = 8,
-  KV_SIMT_KIND_HANG = 9, /* instruction budget spent or every warp blocked */
+  KV_SIMT_KIND_HANG = 9, /* instruction budget spent (all warps at barriers: BARRIER) */
   KV_SIMT_KIND_TRAP = 10,
   KV_SIMT_KIND_UNSUPPORTED = 11, /* an instruction form that the device does not know */
   KV_SIMT_KIND_LEAK = 12,

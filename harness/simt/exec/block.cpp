@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "harness/simt/exec/control.h"
+#include "harness/simt/exec/branching.h"
 #include "harness/simt/exec/report.h"
 #include "harness/simt/exec/taint.h"
 

@@ -11,11 +11,11 @@ FormRows directed64_forms();
 
 namespace avx2 {
 FormRows integer_forms(), logic_forms(), float_forms(), half_forms(), convert_forms(),
-    memory_forms(), matrix_forms(), lane_forms(), copy_forms();
+    memory_forms(), matrix_forms(), lane_forms(), async_copy_forms();
 }
 namespace portable {
 FormRows integer_forms(), logic_forms(), float_forms(), half_forms(), convert_forms(),
-    memory_forms(), matrix_forms(), lane_forms(), copy_forms();
+    memory_forms(), matrix_forms(), lane_forms(), async_copy_forms();
 }
 
 namespace {
@@ -25,7 +25,7 @@ namespace {
 #isa, {                                                                                  \
       isa::integer_forms(), isa::logic_forms(), isa::float_forms(), isa::half_forms(),       \
           isa::convert_forms(), isa::memory_forms(), isa::matrix_forms(), isa::lane_forms(), \
-          isa::copy_forms(), directed64_forms()                                              \
+          isa::async_copy_forms(), directed64_forms()                                        \
     }                                                                                        \
   }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "harness/core/philox.h"
-#include "harness/simt/exec/control.h"
+#include "harness/simt/exec/branching.h"
 #include "harness/simt/exec/report.h"
 
 namespace kv::simt {

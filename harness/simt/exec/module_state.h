@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/simt/exec/decode.h"
+#include "harness/simt/exec/lower/decode.h"
 #include "harness/simt/memory/address_space.h"
 #include "harness/simt/ptx/parse.h"
 

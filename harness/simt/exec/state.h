@@ -10,7 +10,7 @@
 #include "harness/simt/check/finding_log.h"
 #include "harness/simt/check/global_race.h"
 #include "harness/simt/device.h"
-#include "harness/simt/exec/copy.h"
+#include "harness/simt/exec/async_copy.h"
 #include "harness/simt/exec/sync_map.h"
 #include "harness/simt/exec/warp.h"
 #include "harness/simt/memory/address_space.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "harness/simt/exec/branching.h"
 #include "harness/simt/exec/cold.h"
-#include "harness/simt/exec/control.h"
 #include "harness/simt/exec/report.h"
 #include "harness/simt/exec/taint_rules.h"
 

@@ -187,6 +187,6 @@ FormRows convert_forms();
 FormRows memory_forms();
 FormRows matrix_forms();
 FormRows lane_forms();
-FormRows copy_forms();
+FormRows async_copy_forms();
 
 }  // namespace kv::simt::KV_ISA

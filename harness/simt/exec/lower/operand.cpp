@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <set>
 
-#include "harness/simt/exec/control.h"
-#include "harness/simt/exec/lowerer.h"
+#include "harness/simt/exec/branching.h"
+#include "harness/simt/exec/lower/lowerer.h"
 #include "harness/simt/memory/layout.h"
 
 namespace kv::simt {

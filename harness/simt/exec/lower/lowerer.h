@@ -1,5 +1,5 @@
 // Purpose: the state of lowering one kernel, shared by the files that know one family of opcodes.
-// Contract: private to exec. A lowering function appends steps, or returns an error.
+// Contract: private to this room. A lowering function appends steps, or returns an error.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/simt/exec/lower.h"
+#include "harness/simt/exec/lower/lower.h"
 
 namespace kv::simt {
 
@@ -54,7 +54,7 @@ class Lowerer {
   void place_label(int32_t label) { out_.labels[size_t(label)] = uint32_t(out_.steps.size()); }
   Error unsupported_form(const ptx::Instruction& ins, const std::string& why) const;
 
-  // lower_memory.cpp
+  // memory.cpp
   struct Address {
     AddressMode mode = AddressMode::kConstant;
     uint32_t base = 0;
@@ -73,7 +73,7 @@ class Lowerer {
   void set_address(Step& s, const Address& a);
   void note_width(ptx::Space space, uint32_t bytes);
 
-  // lower_control.cpp
+  // control.cpp
   Result<void> branch_to(const ptx::Instruction& ins);
   Result<void> branch_table(const ptx::Instruction& ins);
   Result<void> leave(const ptx::Instruction& ins);
@@ -87,7 +87,7 @@ class Lowerer {
   Result<void> nothing(const ptx::Instruction& ins);
   Result<void> sleep(const ptx::Instruction& ins);
 
-  // lower_data.cpp
+  // data.cpp
   Result<void> move(const ptx::Instruction& ins);
   Result<void> set_predicate(const ptx::Instruction& ins);
   Result<void> shuffle(const ptx::Instruction& ins);

@@ -1,12 +1,12 @@
-#include "harness/simt/exec/decode.h"
+#include "harness/simt/exec/lower/decode.h"
 
 #include <cxxabi.h>
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "harness/simt/exec/allocate.h"
-#include "harness/simt/exec/control.h"
+#include "harness/simt/exec/branching.h"
+#include "harness/simt/exec/lower/allocate.h"
 
 namespace kv::simt {
 namespace {

@@ -1,6 +1,6 @@
 // Moves, comparisons, shuffles and matrix operands: opcodes whose operands need arranging.
 #include "harness/simt/exec/convert_any.h"
-#include "harness/simt/exec/lowerer.h"
+#include "harness/simt/exec/lower/lowerer.h"
 
 namespace kv::simt {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "harness/simt/exec/lower.h"
+#include "harness/simt/exec/lower/lower.h"
 
 namespace kv::simt {
 

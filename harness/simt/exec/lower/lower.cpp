@@ -1,10 +1,10 @@
-#include "harness/simt/exec/lower.h"
+#include "harness/simt/exec/lower/lower.h"
 
 #include <algorithm>
 #include <set>
 
-#include "harness/simt/exec/control.h"
-#include "harness/simt/exec/lowerer.h"
+#include "harness/simt/exec/branching.h"
+#include "harness/simt/exec/lower/lowerer.h"
 #include "harness/simt/memory/layout.h"
 
 namespace kv::simt {

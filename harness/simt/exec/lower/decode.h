@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "harness/core/result.h"
-#include "harness/simt/exec/lower.h"
+#include "harness/simt/exec/lower/lower.h"
 #include "harness/simt/exec/program.h"
 
 namespace kv::simt {

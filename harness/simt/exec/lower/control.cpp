@@ -1,7 +1,7 @@
 // Branches, calls, barriers.
+#include "harness/simt/exec/branching.h"
 #include "harness/simt/exec/calls.h"
-#include "harness/simt/exec/control.h"
-#include "harness/simt/exec/lowerer.h"
+#include "harness/simt/exec/lower/lowerer.h"
 #include "harness/simt/memory/layout.h"
 
 namespace kv::simt {

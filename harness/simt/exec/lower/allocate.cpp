@@ -1,4 +1,4 @@
-#include "harness/simt/exec/allocate.h"
+#include "harness/simt/exec/lower/allocate.h"
 
 #include <algorithm>
 #include <queue>

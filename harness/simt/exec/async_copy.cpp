@@ -1,4 +1,4 @@
-#include "harness/simt/exec/copy.h"
+#include "harness/simt/exec/async_copy.h"
 
 #include <cstring>
 

@@ -1,9 +1,10 @@
 // Asynchronous copies, and matrices from and to shared memory.
+#include "harness/simt/exec/async_copy.h"
+
 #include <algorithm>
 
 #include "harness/simt/exec/cold.h"
-#include "harness/simt/exec/copy.h"
-#include "harness/simt/exec/lowerer.h"
+#include "harness/simt/exec/lower/lowerer.h"
 
 namespace kv::simt {
 

@@ -1,5 +1,5 @@
 // Purpose: the queue of cp.async.
-// Contract: batches are delivered in order of issue. Ins: see isa/copy.cpp; the offset of the
+// Contract: batches are delivered in order of issue. Ins: see isa/async_copy.cpp; the offset of the
 // source address is in `target`, that of the destination in `imm`.
 #pragma once
 

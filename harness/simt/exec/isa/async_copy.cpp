@@ -1,6 +1,6 @@
 // cp.async: queued when issued, delivered when its group is waited for (PTX ISA 9.0 section
 // 9.7.9.25). Until then the destination is undefined, so that a missing wait shows.
-#include "harness/simt/exec/copy.h"
+#include "harness/simt/exec/async_copy.h"
 
 #include "harness/simt/exec/isa/place.h"
 
@@ -104,6 +104,6 @@ constexpr FormRow kRows[] = {
 
 }  // namespace
 
-FormRows copy_forms() { return rows_of(kRows); }
+FormRows async_copy_forms() { return rows_of(kRows); }
 
 }  // namespace kv::simt::KV_ISA

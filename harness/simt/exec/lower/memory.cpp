@@ -3,7 +3,7 @@
 
 #include "harness/simt/exec/atomic.h"
 #include "harness/simt/exec/cold.h"
-#include "harness/simt/exec/lowerer.h"
+#include "harness/simt/exec/lower/lowerer.h"
 #include "harness/simt/memory/layout.h"
 
 namespace kv::simt {

@@ -1,4 +1,4 @@
-#include "harness/simt/exec/control.h"
+#include "harness/simt/exec/branching.h"
 
 #include <algorithm>
 
