@@ -28,6 +28,28 @@ void reserve(uint64_t base, uint64_t bytes) {
 
 uint8_t* at(uint64_t address) { return reinterpret_cast<uint8_t*>(address); }
 
+constexpr uint64_t kPage = 4096;
+/// Freed pages that may stay until reset: small programs ask for the same memory again and again.
+constexpr uint64_t kStaleMax = 8 << 20;
+
+void drop_pages(uint64_t begin, uint64_t end) {
+  begin = begin / kPage * kPage;
+  madvise(at(begin), align_up(end, kPage) - begin, MADV_DONTNEED);
+}
+
+/// Gives back the real pages of a range and of its shadows. Zero stamps are older than any access,
+/// and the red zones are wider than what a page of any shadow describes: neighbours keep theirs.
+void release_pages(uint64_t address, uint64_t bytes) {
+  const uint64_t first = address - layout::kHeapBase, last = first + bytes;
+  drop_pages(address, address + bytes);
+  drop_pages(layout::kBitsBase + first / 8, layout::kBitsBase + (last + 7) / 8);
+  for (uint32_t shift : {0, 1, 2}) {
+    const uint64_t begin = (first >> shift) * 4, end = ((last >> shift) + 1) * 4;
+    drop_pages(layout::kWriterBase + begin, layout::kWriterBase + end);
+    drop_pages(layout::kReaderBase + begin, layout::kReaderBase + end);
+  }
+}
+
 }  // namespace
 
 AddressSpace& AddressSpace::instance() {
@@ -90,18 +112,28 @@ Result<void> AddressSpace::free(Extent& extent) {
     std::vector<uint64_t>& touched = record(extent).touched;
     for (uint64_t word : touched) backed_ -= uint64_t(__builtin_popcountll(word)) * kGranule;
     touched.clear();
-    madvise(at(align_up(extent.base, 4096)), extent.bytes / 4096 * 4096 - 4096, MADV_DONTNEED);
+    release_pages(extent.base, extent.bytes);
   } else {
     backed_ -= extent.bytes;
+    stale_.push_back(&extent);
+    stale_bytes_ += extent.bytes;
+    for (; stale_bytes_ > kStaleMax; stale_.pop_front()) {
+      stale_bytes_ -= stale_.front()->bytes;
+      release_pages(stale_.front()->base, stale_.front()->bytes);
+    }
   }
   return {};
 }
 
 void AddressSpace::reset() {
-  // Small allocations keep their pages: allocate() poisons them again. Large ones give them back.
+  // The first pages stay: allocate() poisons them again. The rest is given back.
   for (Extent& extent : heap_) {
     if (extent.live() && (extent.flags & Extent::kSparse)) (void)free(extent);
   }
+  const uint64_t kept = layout::kHeapBase + kStaleMax;
+  if (heap_end_ > kept) release_pages(kept, heap_end_ - kept);
+  stale_.clear();
+  stale_bytes_ = 0;
   heap_.clear();
   heap_records_.clear();
   heap_end_ = layout::kHeapBase;
@@ -127,7 +159,7 @@ Result<Extent*> AddressSpace::add_symbol(uint64_t bytes, uint64_t align, bool co
 
 void AddressSpace::release_symbol(Extent& extent) {
   extent.flags &= ~uint32_t{Extent::kLive};
-  madvise(at(align_up(extent.base, 4096)), extent.bytes / 4096 * 4096, MADV_DONTNEED);
+  release_pages(extent.base, extent.bytes);
 }
 
 Extent* AddressSpace::find(uint64_t address) {

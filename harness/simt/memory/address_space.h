@@ -80,6 +80,8 @@ class AddressSpace {
   std::deque<Extent> heap_, symbols_;  // ascending by base; addresses of elements are stable
   std::vector<Record> heap_records_, symbol_records_;
   uint64_t heap_end_ = layout::kHeapBase, symbol_end_ = layout::kSymbolBase;
+  std::deque<Extent*> stale_;  // freed, with real pages still; the oldest first
+  uint64_t stale_bytes_ = 0;
   uint64_t limit_ = uint64_t{8} << 30, backed_ = 0, numbers_ = 0;
 };
 
