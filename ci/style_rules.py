@@ -22,7 +22,7 @@ NO_ROOM = ("third_party", "testdata", "include", ".ci")
 _LOW = ["harness/core/", "harness/case/"]
 _JUDGED = _LOW + ["harness/gen/", "harness/trace/", "harness/plugin/", "harness/run/", "reference/",
                   "harness/judge/"]
-_ABOVE = _JUDGED + ["harness/explain/", "harness/minimize/", "harness/report/"]
+_ABOVE = _JUDGED + ["harness/explain/", "harness/minimize/", "harness/plan/", "harness/report/"]
 # Plain C, constants and structs without code, for all who speak of the device or of a plugin.
 _DEVICE_TABLE = "harness/simt/control/kv_simt_control.h"
 _DEVICE = "harness/simt/device.h"
@@ -34,6 +34,7 @@ IMPORTS = {
     "harness/case/": ["harness/core/"],
     "harness/gen/": _LOW,
     "harness/trace/": _LOW,
+    "harness/plan/": _LOW + ["harness/trace/"],
     "harness/simt/": ["harness/core/"],
     "harness/simt/ptx/": ["harness/core/"],
     "harness/simt/memory/": ["harness/core/", _DEVICE_TABLE],

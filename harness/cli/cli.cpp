@@ -5,10 +5,13 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
+#include "harness/case/limits.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/version.h"
+#include "harness/plan/cache_size.h"
 #include "harness/run/worker_loop.h"
 
 namespace kv::cli {
@@ -85,6 +88,7 @@ struct Parsed {
   CheckOptions check;
   ReplayOptions replay;
   TraceOptions trace;
+  PlanOptions plan;
   BenchOptions bench;  // of every command that runs something
   std::optional<std::string> json_path;
   std::string device = "cpu";
@@ -145,6 +149,42 @@ void add_trace(CLI::App& app, Parsed& p) {
   add_json(*run, p.json_path);
 }
 
+void add_plan(CLI::App& app, Parsed& p) {
+  CLI::App* command = app.add_subcommand("plan", "bytes of a model's K/V cache, and what fits");
+  command->add_option("config", p.plan.config_path, "the model's config.json")->required();
+  command->add_option("--context", p.plan.context, "tokens of a request (default: the model's)")
+      ->check(whole(1, 1u << 30));
+  command->add_option("--batch", p.plan.batch, "requests at once")
+      ->check(whole(1, 1u << 20))
+      ->capture_default_str();
+  const std::map<std::string, DType> dtypes = {
+      {"f32", DType::kF32},   {"f16", DType::kF16},   {"bf16", DType::kBf16}, {"fp8", DType::kE4m3},
+      {"e4m3", DType::kE4m3}, {"e5m2", DType::kE5m2}, {"i8", DType::kI8}};
+  command
+      ->add_option_function<std::string>(
+          "--kv-dtype",
+          [&p, dtypes](const std::string& name) { p.plan.kv_dtype = dtypes.at(name); },
+          "of the cache (default: the model's)")
+      ->check(CLI::IsMember(dtypes));
+  command->add_option("--ranks", p.plan.ranks, "tensor-parallel ranks")
+      ->check(whole(1, kRanksMax))
+      ->capture_default_str();
+  command->add_option("--page-slots", p.plan.page_slots, "tokens of a page")
+      ->check(whole(1, limits::kPageSlotsMax))
+      ->capture_default_str();
+  command->add_option("--memory-gib", p.plan.memory_gib, "memory of one rank's device")
+      ->check(number(0, 1e6));
+  command->add_option("--weights-gib", p.plan.weights_gib, "of which its weights take")
+      ->check(number(0, 1e6))
+      ->capture_default_str();
+  command->add_option("--trace", p.plan.trace_path, "whose requests to admit (.csv or .jsonl)")
+      ->check(named());
+  command->add_option("--requests", p.plan.requests, "take the first N of the trace")
+      ->check(whole(1, uint64_t{1} << 20));
+  command->add_flag("--advise", p.plan.advise, "say what to choose, and why");
+  add_json(*command, p.json_path);
+}
+
 void add_others(CLI::App& app, Parsed& p) {
   CLI::App* doctor = app.add_subcommand("doctor", "say what this machine has and what is missing");
   add_bench(*doctor, p.bench, p.device);
@@ -165,19 +205,21 @@ Result<void> keep_input(const std::string& input, const std::string& output) {
 Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
   p.bench.device = p.device == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
   p.check.bench = p.replay.bench = p.trace.bench = p.bench;
-  p.check.json_path = p.replay.json_path = p.trace.json_path = p.json_path;
+  p.check.json_path = p.replay.json_path = p.trace.json_path = p.plan.json_path = p.json_path;
   if (app.got_subcommand("worker")) {
     p.worker.device = p.bench.device;
     return static_cast<ExitCode>(run_worker(p.worker));
   }
   catch_interrupts();
-  for (const std::string& input : {p.replay.case_path, p.trace.trace_path}) {
+  for (const std::string& input :
+       {p.replay.case_path, p.trace.trace_path, p.plan.config_path, p.plan.trace_path}) {
     KV_RETURN_IF_ERROR(keep_input(input, p.json_path.value_or("")));
     KV_RETURN_IF_ERROR(keep_input(input, p.trace.case_path));
   }
   if (app.got_subcommand("check")) return check(p.check);
   if (app.got_subcommand("replay")) return replay(p.replay);
   if (app.got_subcommand("show")) return show(p.show_path);
+  if (app.got_subcommand("plan")) return plan(p.plan);
   if (app.got_subcommand("doctor")) return doctor(p.bench);
   if (app.get_subcommand("trace")->got_subcommand("import")) return trace_import(p.trace);
   return trace_run(p.trace);
@@ -194,6 +236,7 @@ int run(int argc, char** argv) {
   add_check(app, parsed);
   add_replay(app, parsed);
   add_trace(app, parsed);
+  add_plan(app, parsed);
   add_others(app, parsed);
   try {
     app.parse(argc, argv);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "harness/core/formats.h"
 #include "harness/core/result.h"
 #include "harness/plugin/runtime.h"
 #include "harness/report/exit_code.h"
@@ -54,6 +55,22 @@ struct TraceOptions {
 };
 Result<ExitCode> trace_import(const TraceOptions& options);
 Result<ExitCode> trace_run(const TraceOptions& options);
+
+struct PlanOptions {
+  std::string config_path;          // of a model: config.json
+  std::optional<uint64_t> context;  // tokens of a request; the model's limit if not said
+  uint64_t batch = 1;
+  std::optional<DType> kv_dtype;  // the model's if not said
+  uint32_t ranks = 1;
+  uint32_t page_slots = 16;
+  std::optional<double> memory_gib;  // of one rank
+  double weights_gib = 0;            // of them taken by weights
+  std::string trace_path;            // "": none
+  std::optional<uint64_t> requests;  // of the trace, from its beginning
+  bool advise = false;
+  std::optional<std::string> json_path;
+};
+Result<ExitCode> plan(const PlanOptions& options);
 
 Result<ExitCode> doctor(const BenchOptions& bench);
 

@@ -1,0 +1,50 @@
+// `kverify plan` as a shell sees it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/testing/program.h"
+
+namespace kv::cli {
+namespace {
+
+const std::string kLlama = KV_SOURCE_DIR "/harness/plan/testdata/llama_7b.json";
+const std::string kTrace = KV_SOURCE_DIR "/corpus/seeds/small_trace.csv";
+
+TEST(PlanCommand, PrintsBytesAndJson) {
+  const Ran ran =
+      run_kverify({"plan", kLlama, "--context", "4096", "--batch", "8", "--memory-gib", "30",
+                   "--weights-gib", "13", "--trace", kTrace, "--advise", "--json"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["token_bytes"], 524'288u);
+  EXPECT_EQ(json["workload"]["bytes"], 17'179'869'184u);
+  EXPECT_EQ(json["capacity"]["largest_batch"][2]["context"], 4096u);
+  EXPECT_EQ(json["capacity"]["largest_batch"][2]["batch"], 8u);  // 17 GiB
+  EXPECT_EQ(json["advice"].size(), 5u);
+  EXPECT_EQ(json["admission"]["refused"], 0u);
+  EXPECT_NE(ran.err.find("16.000 GiB"), std::string::npos) << ran.err;
+}
+
+TEST(PlanCommand, RefusesWithExitCodeTwo) {
+  const std::string path = testing::TempDir() + "/hostile_config.json";
+  std::ofstream(path) << R"({"num_hidden_layers": 1e999})";
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"plan", path},
+           {"plan", "missing.json"},
+           {"plan", kLlama, "--ranks", "3"},
+           {"plan", kLlama, "--memory-gib", "10", "--weights-gib", "10"},
+           {"plan", kLlama, "--trace", kTrace},
+           {"plan", kLlama, "--trace", kTrace, "--memory-gib", "0.001"},
+           {"plan", kLlama, "--kv-dtype", "f12"}}) {
+    const Ran ran = run_kverify(arguments);
+    EXPECT_EQ(ran.status, 2) << ran.err;
+    EXPECT_FALSE(ran.err.empty());
+  }
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace kv::cli

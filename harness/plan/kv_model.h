@@ -1,0 +1,43 @@
+// Purpose: what a model's config.json says of its K/V cache.
+// Contract: reads the usual names of Hugging Face configurations, also inside "text_config" of a
+// multimodal model; every other member is ignored. The text may be hostile: one error names the
+// member, what was expected and what was found. Nothing is guessed: a size that is missing and that
+// no other member implies is an error.
+// Example:  KV_ASSIGN_OR_RETURN(KvModel m, read_kv_model(text, "config.json"));
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/core/formats.h"
+#include "harness/core/result.h"
+
+namespace kv {
+
+/// Layers that keep the same slots of a request.
+struct LayerGroup {
+  uint32_t layers = 0;
+  uint64_t window_slots = 0;  // the newest slots that are kept; 0: all
+  bool operator==(const LayerGroup&) const = default;
+};
+
+struct KvModel {
+  std::string type;  // "llama"; printable ASCII
+  uint32_t query_heads = 0, kv_heads = 0;
+  uint32_t head_dim_k = 0, head_dim_v = 0;
+  /// Latent attention (MLA) keeps one compressed vector and one rotated key for each token and
+  /// layer instead of heads; this is their elements together, 0 for ordinary attention.
+  uint32_t latent_dim = 0;
+  DType dtype = DType::kBf16;
+  uint64_t context_limit = 0;  // 0: the config does not say
+  std::vector<LayerGroup> groups;
+
+  uint32_t layers() const;
+  bool has_windows() const;
+};
+
+Result<KvModel> read_kv_model(std::string_view text, std::string_view name);
+
+}  // namespace kv
