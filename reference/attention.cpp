@@ -30,11 +30,12 @@ struct HeadEstimator::Buffers {
   // them and padded with hidden keys to a multiple of four.
   std::vector<uint32_t> slots;
   uint32_t keys = 0, key_stride = 0, value_stride = 0;
-  std::vector<uint8_t> visible;  // [rows][keys]
-  std::vector<uint64_t> span;    // [rows]
-  std::vector<uint8_t> special;  // [keys]: K or V is not finite
-  std::vector<double> key_norm;  // [keys]
-  double value_max = 0;
+  std::vector<uint8_t> visible;         // [rows][keys]
+  std::vector<uint64_t> span;           // [rows]
+  std::vector<uint8_t> special;         // [keys]: K or V is not finite
+  std::vector<double> key_norm;         // [keys]
+  double key_max = 0, value_max = 0;    // scales included
+  double scale_min = 1, scale_max = 1;  // of V
   std::vector<double> query, query_norm, weight, rounding, output, absolute, bound, error;
   std::vector<double> key_scale, value_scale, bias;
   std::vector<double> tile, square, largest;
@@ -57,6 +58,8 @@ struct HeadEstimator::Buffers {
   const double* row_bias(const QueryRow& row);
   void mark_special(size_t row);
   bool may_be_unit(size_t row) const;
+  static double rotation_norm(const QueryRow& row);
+  bool operands_fit(const Coefficients& c) const;
   void finish_row(const HeadBlock& block, const Profile& profile, size_t row);
 };
 
@@ -100,7 +103,9 @@ void HeadEstimator::Buffers::decode_queries(const HeadBlock& block) {
   square.resize(rows);
   largest.resize(rows);
   pointers.resize(rows);
-  for (uint32_t r = 0; r < rows; ++r) pointers[r] = block.rows[r].query;
+  for (uint32_t r = 0; r < rows; ++r) {
+    pointers[r] = block.rows[r].rotated.empty() ? block.rows[r].query : nullptr;
+  }
   ops.decode({.dtype = block.shape.query_dtype,
               .rows = pointers.data(),
               .count = rows,
@@ -111,6 +116,10 @@ void HeadEstimator::Buffers::decode_queries(const HeadBlock& block) {
               .largest = largest.data()});
   query_norm.resize(rows);
   for (uint32_t r = 0; r < rows; ++r) {
+    for (size_t c = 0; c < block.rows[r].rotated.size(); ++c) {
+      const double x = query[size_t{r} * key_stride + c] = block.rows[r].rotated[c];
+      square[r] += x * x;
+    }
     query_norm[r] = std::sqrt(square[r]) * (1 + 0x1p-40);
     if (largest[r] < kInfinity) continue;
     result.rows[r].finite = false;
@@ -148,6 +157,7 @@ const double* HeadEstimator::Buffers::decode_tile(std::span<const std::byte* con
 
 void HeadEstimator::Buffers::score(const HeadBlock& block) {
   const uint32_t rows = static_cast<uint32_t>(block.rows.size());
+  key_max = 0;
   weight.assign(size_t{rows} * keys, 0);
   special.assign(keys, 0);
   key_norm.assign(keys, 0);
@@ -157,6 +167,9 @@ void HeadEstimator::Buffers::score(const HeadBlock& block) {
         std::min<uint32_t>(kTileKeys, static_cast<uint32_t>(slots.size()) - first);
     for (uint32_t i = 0; i < count; ++i) {
       key_norm[first + i] = std::sqrt(square[i]) * (1 + 0x1p-40);
+      const double factor =
+          block.key_scales.empty() ? 1 : std::fabs(double{block.key_scales[slots[first + i]]});
+      key_max = std::max(key_max, largest[i] * factor);
     }
     ops.scores({.query = query.data(),
                 .key = k,
@@ -197,6 +210,11 @@ void HeadEstimator::Buffers::weigh(const HeadBlock& block, const Profile& profil
   };
   gather_scales(block.key_scales, key_scale);
   gather_scales(block.value_scales, value_scale);
+  scale_min = scale_max = 1;
+  for (double s : value_scale) {
+    scale_min = std::min(scale_min, std::fabs(s));
+    scale_max = std::max(scale_max, std::fabs(s));
+  }
   rounding.resize(weight.size());
   sums.assign(block.rows.size(), {});
   for (size_t r = 0; r < block.rows.size(); ++r) {
@@ -270,6 +288,17 @@ void HeadEstimator::Buffers::finish(const HeadBlock& block, const Profile& profi
   }
 }
 
+double HeadEstimator::Buffers::rotation_norm(const QueryRow& row) {
+  double square = 0;
+  for (double e : row.rotated_error) square += e * e;
+  return std::sqrt(square);
+}
+
+// As RowFacts::operands_fit, over all keys that any row sees.
+bool HeadEstimator::Buffers::operands_fit(const Coefficients& c) const {
+  return std::max(key_max, value_max) <= c.operand_max && scale_max <= c.folded_scale_max;
+}
+
 // Whether exactness.h might certify the row: all weights are 1 or negligible.
 bool HeadEstimator::Buffers::may_be_unit(size_t row) const {
   if (sums[row].score_max != 0) return false;
@@ -296,7 +325,8 @@ void HeadEstimator::Buffers::finish_row(const HeadBlock& block, const Profile& p
     const double scale = key_scale.empty() ? 1 : std::fabs(key_scale[i]);
     if (visible[r * keys + i]) magnitude = std::max(magnitude, key_norm[i] * scale);
   }
-  magnitude *= query_norm[r] * std::fabs(double{block.shape.scale});
+  const double key_size = magnitude * std::fabs(double{block.shape.scale});
+  magnitude = key_size * query_norm[r];
   if (from.sink) farthest = std::max(farthest, std::fabs(double{*from.sink}));
   const double bias_max =
       std::fabs(double{from.alibi_slope}) * static_cast<double>(slots.back() + 1);
@@ -313,13 +343,16 @@ void HeadEstimator::Buffers::finish_row(const HeadBlock& block, const Profile& p
   const bool maybe_exact = may_be_unit(r) && from.alibi_slope == 0 && !from.sink;
   const double quantum_error = c.dequantised_quantum * 1.01 * query_norm[r] * block.shape.dim_k *
                                std::fabs(double{block.shape.scale});
-  const double error_max = c.scores * magnitude + quantum_error + c.tanh * (farthest + bias_max) +
-                           c.bias * bias_max + (2 * c.argument + 2 * c.distance) * farthest +
-                           c.exponential + (c.split_scores + c.split_lse) * farthest +
-                           c.split_lse * lse_abs + c.split_constant;
-  const double quantum =
-      c.probability_absolute * (c.probability_normalised ? std::max(1.0, total) : 1);
-  row.vacuous = !(error_max < 0.25) || !(c.row_sum < 1) || !(c.accumulation < 1) ||
+  const double rotation_error = c.scores < 1 ? 2.1 * key_size * rotation_norm(from) : 0;
+  const double error_max =
+      c.scores * magnitude + quantum_error + rotation_error + c.tanh * (farthest + bias_max) +
+      c.bias * bias_max + (2 * c.argument + 2 * c.distance) * farthest + c.exponential +
+      (c.split_scores + c.split_lse) * farthest + c.split_lse * lse_abs + c.split_constant;
+  const double quantum = c.probability_absolute *
+                         (c.probability_normalised ? std::max(1.0, total) : 1) /
+                         (c.scale_in_probability ? std::min(1.0, scale_min) : 1);
+  row.vacuous = !operands_fit(c) || !(error_max < 0.25) || !(c.row_sum < 1) ||
+                !(c.accumulation < 1) ||
                 !(1.4 * c.probability_relative + n * quantum / total < 0.5);
   const double row_sum = maybe_exact ? 0 : c.row_sum;
   row.lse_bound_low = maybe_exact ? 0

@@ -68,8 +68,10 @@ Coefficients coefficients(const Profile& p, const RowExtent& e) {
   Coefficients c;
   const uint64_t score_steps =
       p.scores.fused_multiply_add ? e.dim_k : (e.dim_k + p.scores.products - 1) / p.scores.products;
-  // Scaled K and V may be dequantised to the 16-bit operand type of an mma (NUMERICS §2.7).
-  const bool to_operand = e.scaled_kv && !p.values.fused_multiply_add;
+  // Scaled K and V may be dequantised to the 16-bit operand type of an mma (NUMERICS §2.7). Where
+  // the operands are 8-bit codes, their scales are applied to fp32 scores and to P.
+  const bool codes = e.scaled_kv && dtype_bytes(e.query_dtype) == 1;
+  const bool to_operand = e.scaled_kv && !p.values.fused_multiply_add && !codes;
   const double dequantised = to_operand    ? dtype_unit_roundoff(e.query_dtype)
                              : e.scaled_kv ? 2 * kUnit32
                                            : 0;
@@ -77,6 +79,7 @@ Coefficients coefficients(const Profile& p, const RowExtent& e) {
   const double rescaling = expm1_bound(kUnit32 * rescaled);
   c.dequantised = dequantised;
   c.dequantised_quantum = to_operand ? 0.5 * dtype_min_subnormal(e.query_dtype) : 0;
+  if (to_operand) c.operand_max = dtype_max(e.query_dtype);
   c.scores = accumulation_error(p.scores, score_steps) * (1 + dequantised) + dequantised;
   c.tanh = e.softcap ? p.tanh_error : 0;
   c.bias = 3 * kUnit32;
@@ -89,6 +92,10 @@ Coefficients coefficients(const Profile& p, const RowExtent& e) {
     c.probability_relative = dtype_unit_roundoff(p.probability_dtype);
     c.probability_absolute =
         0.5 * dtype_min_subnormal(p.probability_dtype) * power_of_two(-p.probability_offset);
+  }
+  if (codes && p.probability_rounded) {
+    c.scale_in_probability = true;
+    c.folded_scale_max = dtype_max(p.probability_dtype) * power_of_two(-p.probability_offset - 1);
   }
   if (p.probability_normalised) {
     // Each P carries the error of its own division, then that of its rounding.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "reference/inputs.h"
 #include "reference/profile.h"
@@ -47,6 +48,10 @@ struct Coefficients {
   double accumulation = 0;         // of P.V, rescaling and dequantisation included
   double dequantised = 0;          // of an element of K or V, where they carry scales: relative,
   double dequantised_quantum = 0;  // and absolute, where it is subnormal
+  // Scaled K and V beyond the operands' range, or scales that P cannot hold: anything may come.
+  double operand_max = std::numeric_limits<double>::infinity();
+  double folded_scale_max = std::numeric_limits<double>::infinity();
+  bool scale_in_probability = false;  // V's scale may have been folded into P before it is rounded
   double row_sum = 0, division = 0;
   double log2_error = 0;  // absolute, in base 2, for each power of two of L
   double underflow = 0;   // times the largest |v|

@@ -12,7 +12,7 @@ const Architecture& architecture(std::string_view name) {
   KV_CHECK(false, "unknown architecture: " + std::string(name));
 }
 
-bool is_8bit(DType type) { return dtype_bytes(type) == 1; }
+bool is_fp8(DType type) { return type == DType::kE4m3 || type == DType::kE5m2; }
 
 // The narrowest type that a kernel may have rounded P to when it does not say.
 DType worst_probability_dtype(const Shape& shape) {
@@ -21,12 +21,14 @@ DType worst_probability_dtype(const Shape& shape) {
              : shape.kv_dtype;
 }
 
-Accumulation accumulation(const ProfileRequest& r, const Architecture& a) {
+// An fp8 mma has two fp8 operands: where one of them is wider, the other is converted to it. int8
+// codes are summed exactly or converted.
+Accumulation accumulation(const ProfileRequest& r, const Architecture& a, DType other) {
   using Accumulate = Declaration::Accumulate;
   if (r.declared.accumulate == Accumulate::kFma) return kFmaChain;
   const bool all_fp32 = r.shape.query_dtype == DType::kF32 && r.shape.kv_dtype == DType::kF32;
   if (all_fp32 && r.declared.accumulate == Accumulate::kUndeclared) return kFmaChain;
-  return is_8bit(r.shape.kv_dtype) ? a.mma8 : a.mma16;
+  return is_fp8(r.shape.kv_dtype) && is_fp8(other) ? a.mma8 : a.mma16;
 }
 
 std::string describe(const Profile& p, std::string_view architecture_name) {
@@ -66,10 +68,11 @@ bool is_architecture(std::string_view name) {
 Profile resolve_profile(const ProfileRequest& r) {
   const std::string name = r.arithmetic.empty() ? "generic" : r.arithmetic;
   Profile p;
-  p.scores = p.values = accumulation(r, architecture(name));
   p.probability_dtype = r.declared.probability_declared ? r.declared.probability_dtype
                                                         : worst_probability_dtype(r.shape);
   p.probability_rounded = p.probability_dtype != DType::kF32;
+  p.scores = accumulation(r, architecture(name), r.shape.query_dtype);
+  p.values = accumulation(r, architecture(name), p.probability_dtype);
   p.order = r.declared.order;
   p.splits = r.declared.splits == 0 ? 1 : r.declared.splits;
   p.maximum_is_exact = r.declared.maximum_is_exact;

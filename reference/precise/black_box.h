@@ -57,7 +57,10 @@ ColumnBudget<T> column_budget(const RowFacts<T>& f, const ColumnSums<T>& t, cons
   const T one(1), size = absolute(t.output);
   const T gain = (one + f.theta_max) / (one - f.theta_mean);
   const T plain = t.rounding / f.weight_sum;
-  const T centred = t.rounding_spread / f.weight_sum / (one - f.rounding_mean);
+  // What P loses, numerator and row sum lose alike: unless V's scale was folded into P before.
+  const T centred = f.c.scale_in_probability
+                        ? T((plain + size * f.rounding_mean) / (one - f.rounding_mean))
+                        : T(t.rounding_spread / f.weight_sum / (one - f.rounding_mean));
   ColumnBudget<T> b;
   b.spread = t.spread / f.weight_sum / (one - f.theta_mean);
   const T either = f.profile.row_sum == RowSum::kOfFp32      ? plain

@@ -20,7 +20,8 @@ namespace kv::reference {
 
 /// Whether the profile declares what the certificate assumes.
 inline bool may_be_dyadic(const RowInputs& in, const Profile& p) {
-  return rounding_is_declared(p) && !in.sink && !in.scaled_kv && in.shape.softcap == 0;
+  return rounding_is_declared(p) && !in.sink && !in.scaled_kv && in.shape.softcap == 0 &&
+         in.query_error.empty();
 }
 
 template <class T>

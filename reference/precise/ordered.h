@@ -102,13 +102,13 @@ class RoundedWeights {
 template <class T>
 RoundedWeights<T>::RoundedWeights(const RowFacts<T>& f, std::vector<Tile> tiles)
     : f_(f), tiles_(std::move(tiles)) {
-  T capped_max(0), bias_max(0), size_max(0);
+  T capped_max(0), bias_max(0), score_error_max(0);
   for (const Score<T>& s : f.score) {
     capped_max = greater_of(capped_max, absolute(T(s.x - s.bias)));
     bias_max = greater_of(bias_max, absolute(s.bias));
-    size_max = greater_of(size_max, s.magnitude);
+    score_error_max = greater_of(score_error_max, s.error);
   }
-  maximum_error_ = T(f.c.scores) * size_max + T(f.c.tanh) * capped_max + T(f.c.bias) * bias_max +
+  maximum_error_ = score_error_max + T(f.c.tanh) * capped_max + T(f.c.bias) * bias_max +
                    T(4 * kUnit32) * f.score_abs + f.own_relative_error();
   find_scales();
   round_weights();
@@ -142,7 +142,7 @@ void RoundedWeights<T>::find_scales() {
 template <class T>
 T RoundedWeights<T>::local_error(size_t i, const T& maximum) const {
   const Score<T>& s = f_.score[i];
-  const T error = T(f_.c.scores) * s.magnitude + T(f_.c.tanh) * absolute(T(s.x - s.bias)) +
+  const T error = s.error + T(f_.c.tanh) * absolute(T(s.x - s.bias)) +
                   T(f_.c.bias) * absolute(s.bias) + maximum_error_ +
                   T(f_.c.argument) * (absolute(s.x) + absolute(maximum)) +
                   T(f_.c.distance) * (maximum - s.x) + T(f_.profile.exp2_error);

@@ -21,6 +21,7 @@ struct RowInputs {
   uint64_t span = 0;                             // last visible slot - first visible slot + 1
   std::vector<uint64_t> slots;                   // [n], ascending
   std::vector<double> query;                     // [dim_k]
+  std::vector<double> query_error;               // [dim_k] of a rotated query, or empty
   std::vector<double> keys, values;              // [n][dim_k], [n][dim_v], codes before their scale
   std::vector<double> key_scales, value_scales;  // [n], all 1 without scales
   bool scaled_kv = false;

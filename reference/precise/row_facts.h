@@ -4,7 +4,9 @@
 // divided by the weight sum unless the name says `mean`.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "reference/bounds.h"
@@ -25,6 +27,7 @@ struct Score {
   T x = T(0);          // x_i
   T magnitude = T(0);  // S_i
   T bias = T(0);
+  T error = T(0);  // of scale * q.k as a kernel may compute it, absolute
 };
 
 template <class T>
@@ -41,7 +44,7 @@ class RowFacts {
   std::vector<std::array<T, kParts>> part;  // of E
   T score_max = T(0), score_abs = T(0);     // largest x, and largest |x|
   T reference_abs = T(0);                   // what |running max| may be: |x_max| or |sink|
-  T query_sum = T(0);                       // |scale| * sum of |q_c|
+  T query_sum = T(0);                       // |scale| * sum of |q_c| (rotation error included)
   T magnitude_max = T(0);                   // largest S_i + |bias_i|
   T weight_sum = T(0), lse = T(0);
   T sink_weight = T(0), sink_theta = T(0);
@@ -60,6 +63,8 @@ class RowFacts {
 
  private:
   void find_scores();
+  T score_error(size_t key, const T& magnitude) const;
+  bool operands_fit() const;
   void find_weights();
   void find_unit_weights();
   void find_errors();
@@ -88,6 +93,7 @@ void RowFacts<T>::find_scores() {
   const size_t d = in.shape.dim_k;
   const T scale = T(double{in.shape.scale}), cap = T(double{in.shape.softcap});
   for (double q : in.query) query_sum += absolute(T(q)) * absolute(scale);
+  for (double e : in.query_error) query_sum += T(e) * absolute(scale);
   for (size_t i = 0; i < in.count(); ++i) {
     T dot(0), size(0);
     for (size_t k = 0; k < d; ++k) {
@@ -99,7 +105,8 @@ void RowFacts<T>::find_scores() {
     T x = factor * dot;
     if (in.shape.softcap > 0) x = cap * tanh_of(T(x / cap));
     x += bias;
-    score.push_back({x, absolute(factor) * size, bias});
+    const T magnitude = absolute(factor) * size;
+    score.push_back({x, magnitude, bias, score_error(i, magnitude)});
     score_max = i == 0 ? x : greater_of(score_max, x);
     score_abs = greater_of(score_abs, absolute(x));
     magnitude_max = greater_of(magnitude_max, T(score[i].magnitude + absolute(bias)));
@@ -110,6 +117,37 @@ void RowFacts<T>::find_scores() {
   reference_abs = greater_of(reference_abs, absolute(sink));
   score_abs = greater_of(score_abs, absolute(sink));
   score_max = greater_of(score_max, sink);
+}
+
+// The errors of a rotated query meet those of the sum: (1 + scores) times the former.
+template <class T>
+T RowFacts<T>::score_error(size_t key, const T& magnitude) const {
+  T error = T(c.scores) * magnitude + T(c.dequantised_quantum * 1.01) * query_sum;
+  if (in.query_error.empty()) return error;
+  const size_t d = in.shape.dim_k;
+  T rotation(0);
+  for (size_t k = 0; k < d; ++k) {
+    rotation += T(in.query_error[k]) * absolute(T(in.keys[key * d + k]));
+  }
+  const T factor = absolute(T(T(double{in.shape.scale}) * T(in.key_scales[key])));
+  return error + factor * rotation * (T(1) + T(c.scores));
+}
+
+// Whether every K and V is within the range of what it may be dequantised to, and every P within
+// its own where the scale of V is folded into it.
+template <class T>
+bool RowFacts<T>::operands_fit() const {
+  if (!in.scaled_kv) return true;
+  const size_t dk = in.shape.dim_k, dv = in.shape.dim_v;
+  for (size_t i = 0; i < in.count(); ++i) {
+    double key = 0, value = 0;
+    for (size_t k = 0; k < dk; ++k) key = std::max(key, std::fabs(in.keys[i * dk + k]));
+    for (size_t j = 0; j < dv; ++j) value = std::max(value, std::fabs(in.values[i * dv + j]));
+    if (key * std::fabs(in.key_scales[i]) > c.operand_max) return false;
+    if (value * std::fabs(in.value_scales[i]) > c.operand_max) return false;
+    if (std::fabs(in.value_scales[i]) > c.folded_scale_max) return false;
+  }
+  return true;
 }
 
 template <class T>
@@ -130,7 +168,7 @@ void RowFacts<T>::find_unit_weights() {
   UnitRow row{.biased = in.sink.has_value() || in.scaled_kv || in.shape.softcap > 0};
   for (size_t i = 0; i < in.count(); ++i) {
     row.biased = row.biased || in.bias[i] != 0;
-    const bool zero = !(score[i].magnitude > T(0));
+    const bool zero = !(score[i].magnitude > T(0)) && in.query_error.empty();
     const bool tiny = weight[i] < T(kNegligibleWeight);
     row.kinds.push_back(zero ? UnitRow::kZeroScore : tiny ? UnitRow::kNegligible : UnitRow::kOther);
   }
@@ -151,7 +189,7 @@ template <class T>
 std::array<T, kParts> RowFacts<T>::weight_error(const Score<T>& s) const {
   const T size = absolute(s.x);
   std::array<T, kParts> e;
-  e[kScores] = T(c.scores) * s.magnitude + T(c.dequantised_quantum * 1.01) * query_sum;
+  e[kScores] = s.error;
   e[kTanh] = T(c.tanh) * absolute(T(s.x - s.bias));
   e[kBias] = T(c.bias) * absolute(s.bias);
   e[kArgument] = T(c.argument) * (size + reference_abs);
@@ -184,7 +222,10 @@ void RowFacts<T>::find_errors() {
       round = unit.negligible[i] ? T(2) * weight[i] : T(0);
       theta_i = T(0);
     } else if (c.probability_relative > 0) {
-      round = greater_of(T(T(c.probability_relative) * weight[i] * (T(1) + theta_i)), quantum);
+      // A scale below 1 that is folded into P makes P's quantum as much larger for V.
+      const double scale = c.scale_in_probability ? std::fabs(in.value_scales[i]) : 1;
+      const T own_quantum = scale < 1 ? T(quantum / T(scale)) : quantum;
+      round = greater_of(T(T(c.probability_relative) * weight[i] * (T(1) + theta_i)), own_quantum);
     }
     part.push_back(parts);
     theta.push_back(theta_i);
@@ -200,8 +241,8 @@ void RowFacts<T>::find_errors() {
   theta_mean = theta_sum / weight_sum;
   rounding_mean = rounding_sum / weight_sum;
   const T half(0.5);
-  vacuous = vacuous || !(theta_mean < half) || !(rounding_mean < half) || !(c.row_sum < 1) ||
-            !(c.accumulation < 1);
+  vacuous = vacuous || !operands_fit() || !(theta_mean < half) || !(rounding_mean < half) ||
+            !(c.row_sum < 1) || !(c.accumulation < 1);
 }
 
 template <class T>

@@ -19,7 +19,12 @@ RowInputs row_inputs(const HeadBlock& block, size_t row) {
   RowInputs in;
   in.shape = block.shape;
   in.scaled_kv = !block.key_scales.empty() || !block.value_scales.empty();
-  append_decoded(block.shape.query_dtype, from.query, block.shape.dim_k, in.query);
+  if (from.rotated.empty()) {
+    append_decoded(block.shape.query_dtype, from.query, block.shape.dim_k, in.query);
+  } else {
+    in.query.assign(from.rotated.begin(), from.rotated.end());
+    in.query_error.assign(from.rotated_error.begin(), from.rotated_error.end());
+  }
   for (size_t slot = 0; slot < block.keys.size(); ++slot) {
     if (!from.visible[slot]) continue;
     in.slots.push_back(slot);

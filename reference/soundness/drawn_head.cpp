@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "reference/rope.h"
+
 namespace kv::reference {
 namespace {
 
@@ -97,16 +99,44 @@ void draw_masks(TestHead& head, Draw& draw) {
   }
 }
 
+void draw_rotation(TestHead& head, Draw& draw) {
+  const uint32_t dim = head.options.dim_k;
+  const Rope rope{draw.of({RopePairing::kNeox, RopePairing::kInterleaved}),
+                  draw.one_in(3) ? dim / 2 : dim, draw.of({10000.0, 500000.0})};
+  const Rotator rotator(rope, {});
+  const int64_t first = draw.of({int64_t{0}, int64_t{1000}, int64_t{-5}, int64_t{100000}});
+  for (uint32_t r = 0; r < head.options.rows; ++r) {
+    RotatedRow row = rotator.rotate(first + r, std::span(head.query).subspan(r * dim, dim));
+    add_rounding(head.options.dtype, row);
+    head.rotated.push_back(std::move(row.value));
+    head.rotated_error.push_back(std::move(row.error));
+  }
+}
+
 void draw_modifiers(TestHead& head, Draw& draw) {
   const uint32_t n = head.options.slots, rows = head.options.rows;
   if (draw.one_in(6)) head.options.softcap = draw.of({5.0f, 30.0f, 50.0f});
   if (draw.one_in(6)) head.slopes.assign(rows, draw.of({0.5f, 0.0625f, 0.00390625f}));
   if (draw.one_in(6)) head.sinks.assign(rows, static_cast<float>(4 * draw.normal()));
-  if (!draw.one_in(8)) return;
+  if (draw.one_in(6) && head.options.dtype != DType::kE4m3) draw_rotation(head, draw);
+  // int8 codes are large; everything else is near 1.
+  const bool codes = head.options.kv() == DType::kI8;
+  if (!codes && !draw.one_in(head.options.kv_dtype ? 2 : 8)) return;
+  const double size = codes ? 0x1p-5 : 1;
+  const bool each = draw.one_in(2);  // of a token, else of the tensor
   for (uint32_t s = 0; s < n; ++s) {
-    head.key_scales.push_back(static_cast<float>(0.5 + draw.uniform()));
-    head.value_scales.push_back(static_cast<float>(0.5 + draw.uniform()));
+    const bool fresh = each || s == 0;
+    const double key = size * (0.5 + draw.uniform()), value = size * (0.5 + draw.uniform());
+    head.key_scales.push_back(fresh ? static_cast<float>(key) : head.key_scales[0]);
+    head.value_scales.push_back(fresh ? static_cast<float>(value) : head.value_scales[0]);
   }
+}
+
+// The 8-bit formats of a cache under wider queries.
+void draw_quantised(TestHead::Options& o, Draw& draw) {
+  if (o.dtype == DType::kE4m3 || !draw.one_in(4)) return;
+  o.kv_dtype = draw.of({DType::kE4m3, DType::kE5m2, DType::kI8});
+  if (o.kv_dtype == DType::kI8) o.key_size = o.value_size = 32;
 }
 
 }  // namespace
@@ -123,6 +153,7 @@ TestHead draw_head(Draw& draw, const CampaignSize& size) {
   o.scale = draw.one_in(8) ? 1.0f : static_cast<float>(1 / std::sqrt(static_cast<double>(o.dim_k)));
   o.seed = draw.below(uint64_t{1} << 60);
   o.query_size = draw.of({1.0, 1.0, 8.0, 0.004});
+  draw_quantised(o, draw);
   TestHead head(o);
   draw_values(head, draw);
   draw_scores(head, draw);
@@ -133,7 +164,8 @@ TestHead draw_head(Draw& draw, const CampaignSize& size) {
 
 KernelConfig draw_kernel(Draw& draw, const TestHead& head) {
   KernelConfig k;
-  const bool fp8 = head.options.dtype == DType::kE4m3, fp32 = head.options.dtype == DType::kF32;
+  const bool fp8 = head.options.dtype == DType::kE4m3;
+  const bool fp32 = head.options.dtype == DType::kF32;
   if (fp32 || draw.one_in(4)) {
     k.scores = k.values = kFmaChain;
     k.architecture = "generic";

@@ -46,6 +46,7 @@ class Kernel {
   float score(size_t i);
   std::vector<std::vector<size_t>> tiles() const;
   void visit(const std::vector<size_t>& tile, Split& s);
+  double folded(float p, size_t key) const;
   void probabilities(const std::vector<size_t>& tile, Split& s);
   void add_values(const std::vector<size_t>& tile, Split& s);
   void add_sink(Split& s);
@@ -57,14 +58,19 @@ class Kernel {
   KernelResult run_unfused();
   KernelResult result(const std::vector<float>& output, float lse) const;
   double dequantised(double code, double scale) const;
+  void read_query();
+  void read_keys();
 
   const RowInputs& in_;
   const KernelConfig& k_;
   Draw& draw_;
   float sigma_ = 1;
   std::vector<float> score_;           // before sigma
-  std::vector<double> keys_, values_;  // dequantised operands
+  std::vector<double> query_;          // rotated
+  std::vector<double> keys_, values_;  // dequantised operands, or codes
+  bool fold_ = false;                  // operands are 8-bit codes: their scales are applied later
   std::vector<double> weight_;         // of the tile, rounded, by position in the tile
+  std::vector<double> summed_;         // the same, V's scale not folded in
   std::vector<float> plain_;           // not rounded
 };
 
@@ -87,17 +93,18 @@ float Kernel::ex2(float z, size_t key) {
   return exact;
 }
 
-// Scaled codes become operands of the mma's type, or fp32 ones.
+// Scaled codes become operands of the mma's type, or fp32 ones. Where the query is 8-bit, so are
+// the operands, and the scales are applied to the scores and to P.
 double Kernel::dequantised(double code, double scale) const {
-  if (!in_.scaled_kv) return code;
+  if (!in_.scaled_kv || fold_) return code;
   return rounded(k_.values.fused_multiply_add ? DType::kF32 : in_.shape.query_dtype,
                  static_cast<double>(static_cast<float>(code * scale)));
 }
 
 float Kernel::score(size_t i) {
   const size_t d = in_.shape.dim_k;
-  const float s =
-      sum_of_products(k_.scores, 0, {.a = in_.query.data(), .b = &keys_[i * d], .count = d});
+  float s = sum_of_products(k_.scores, 0, {.a = query_.data(), .b = &keys_[i * d], .count = d});
+  if (fold_) s *= static_cast<float>(in_.key_scales[i]);
   const float scale = in_.shape.scale, cap = in_.shape.softcap;
   if (cap == 0 && in_.bias[i] == 0) return s;
   float x = s * scale;
@@ -122,16 +129,24 @@ std::vector<std::vector<size_t>> Kernel::tiles() const {
   return tiles;
 }
 
+// The operand that meets V: P, times V's scale where that is folded, rounded.
+double Kernel::folded(float p, size_t i) const {
+  const float scaled = fold_ ? p * static_cast<float>(in_.value_scales[i]) : p;
+  return rounded(k_.probability_dtype, scaled);
+}
+
 void Kernel::probabilities(const std::vector<size_t>& tile, Split& s) {
   const float at_max = s.max * sigma_;
   plain_.assign(k_.tile_slots, 0);
+  summed_.assign(k_.tile_slots, 0);
   weight_.assign(k_.tile_slots, 0);
   for (size_t i : tile) {
     const size_t at = in_.slots[i] % k_.tile_slots;
     const float z =
         k_.fused_scaling ? std::fma(score_[i], sigma_, -at_max) : score_[i] * sigma_ - at_max;
     plain_[at] = ex2(z, i);
-    weight_[at] = rounded(k_.probability_dtype, plain_[at]);
+    summed_[at] = rounded(k_.probability_dtype, plain_[at]);
+    weight_[at] = folded(plain_[at], i);
   }
   if (!k_.row_sum_of_rounded) {
     for (size_t at = 0; at < plain_.size(); ++at) s.partial[at / 2 % 4] += plain_[at];
@@ -140,7 +155,7 @@ void Kernel::probabilities(const std::vector<size_t>& tile, Split& s) {
   const double one = 1;
   s.mma_sum =
       sum_of_products(k_.values, s.mma_sum,
-                      {.a = weight_.data(), .b = &one, .b_stride = 0, .count = weight_.size()});
+                      {.a = summed_.data(), .b = &one, .b_stride = 0, .count = summed_.size()});
 }
 
 void Kernel::add_values(const std::vector<size_t>& tile, Split& s) {
@@ -250,21 +265,17 @@ KernelResult Kernel::run_unfused() {
   Split s;
   s.output.assign(in_.shape.dim_v, 0);
   for (float x : score_) s.max = std::max(s.max, x);
+  if (in_.sink) s.max = std::max(s.max, static_cast<float>(*in_.sink) / (sigma_ * kLn2));
   std::vector<float> p;
   float sum = 0;
   for (size_t i = 0; i < in_.count(); ++i) {
     p.push_back(ex2((score_[i] - s.max) * sigma_, i));
     sum += p.back();
   }
-  float extra = 0;
-  if (in_.sink) {
-    // A sink far above the scores would overflow this simple kernel; the campaign draws none.
-    extra = ex2(static_cast<float>(*in_.sink) * kLog2e - s.max * sigma_, 1);
-    sum += extra;
-  }
+  if (in_.sink) sum += ex2(static_cast<float>(*in_.sink) * kLog2e - s.max * sigma_, 1);
   std::vector<double> weight(in_.slots.back() + 1, 0), column(weight.size(), 0);
   for (size_t i = 0; i < in_.count(); ++i) {
-    weight[in_.slots[i]] = rounded(k_.probability_dtype, p[i] / sum);
+    weight[in_.slots[i]] = folded(p[i] / sum, i);
   }
   for (size_t j = 0; j < in_.shape.dim_v; ++j) {
     for (size_t i = 0; i < in_.count(); ++i) {
@@ -276,9 +287,22 @@ KernelResult Kernel::run_unfused() {
   return result(s.output, s.max * (sigma_ * kLn2) + natural_log(sum));
 }
 
-KernelResult Kernel::run() {
-  const size_t n = in_.count();
-  for (size_t i = 0; i < n; ++i) {
+// A rotated query is any operand within its error.
+void Kernel::read_query() {
+  query_ = in_.query;
+  const DType type = k_.scores.fused_multiply_add ? DType::kF32 : in_.shape.query_dtype;
+  for (size_t c = 0; c < in_.query_error.size(); ++c) {
+    const double aside = in_.query_error[c] * (2 * draw_.uniform() - 1);
+    const auto operand = [&](double x) { return decode(type, encode_saturating(type, x)); };
+    const double wanted = operand(in_.query[c] + aside);
+    const bool near = std::fabs(wanted - in_.query[c]) <= in_.query_error[c];
+    query_[c] = near ? wanted : operand(in_.query[c]);
+  }
+}
+
+void Kernel::read_keys() {
+  fold_ = in_.scaled_kv && dtype_bytes(in_.shape.query_dtype) == 1;
+  for (size_t i = 0; i < in_.count(); ++i) {
     for (size_t c = 0; c < in_.shape.dim_k; ++c) {
       keys_.push_back(dequantised(in_.keys[i * in_.shape.dim_k + c], in_.key_scales[i]));
     }
@@ -286,6 +310,12 @@ KernelResult Kernel::run() {
       values_.push_back(dequantised(in_.values[i * in_.shape.dim_v + j], in_.value_scales[i]));
     }
   }
+}
+
+KernelResult Kernel::run() {
+  const size_t n = in_.count();
+  read_query();
+  read_keys();
   bool scaled = in_.shape.softcap > 0;
   for (double b : in_.bias) scaled = scaled || b != 0;
   sigma_ = scaled ? kLog2e : in_.shape.scale * kLog2e;

@@ -21,11 +21,13 @@ struct Tally {
 };
 
 std::string describe(const TestHead& head, const KernelConfig& k, const Profile& profile) {
-  return std::string(dtype_name(head.options.dtype)) + " slots " +
-         std::to_string(head.options.slots) + " dim " + std::to_string(head.options.dim_k) +
-         " tile " + std::to_string(k.tile_slots) + " splits " + std::to_string(k.splits) +
-         " unfused " + std::to_string(k.unfused) + " lazy " + std::to_string(k.lazy_rescale) +
-         " softcap " + std::to_string(head.options.softcap) + " scales " +
+  return std::string(dtype_name(head.options.dtype)) + " kv " +
+         std::string(dtype_name(head.options.kv())) + " rotated " +
+         std::to_string(head.rotated.size()) + " slots " + std::to_string(head.options.slots) +
+         " dim " + std::to_string(head.options.dim_k) + " tile " + std::to_string(k.tile_slots) +
+         " splits " + std::to_string(k.splits) + " unfused " + std::to_string(k.unfused) +
+         " lazy " + std::to_string(k.lazy_rescale) + " softcap " +
+         std::to_string(head.options.softcap) + " scales " +
          std::to_string(head.key_scales.size()) + " sinks " + std::to_string(head.sinks.size()) +
          " slopes " + std::to_string(head.slopes.size()) + "\n  " + profile.name;
 }
@@ -42,7 +44,7 @@ class Campaign {
   void judge(TestHead& head, const KernelConfig& kernel, Draw& draw) {
     const HeadBlock& block = head.block();
     for (bool declared : {true, false}) {
-      ProfileRequest request{.shape = shape_of(head.options.dtype)};
+      ProfileRequest request{.shape = shape_of(head.options.dtype, head.options.kv())};
       if (declared) {
         request.declared = declaration_of(kernel);
         request.arithmetic = kernel.architecture;
