@@ -123,8 +123,10 @@ typedef struct kv_step {
   uint32_t draft;                 /* 1: the draft model runs, on the draft cache */
   uint32_t layout;                /* KV_LAYOUT_*: how the engine lays out queries on the device */
   void* const* outputs;           /* [layers] host, each [sum of query_tokens, query_heads,
-                                     head_dim_v] in the output dtype, ragged whatever the layout */
-  float* const* lses;             /* [layers] host, each as conventions.lse_layout says */
+                                     head_dim_v] in the output dtype, ragged whatever the layout;
+                                     NULL: no attention is asked for, only the appends */
+  float* const* lses;             /* [layers] host, each as conventions.lse_layout says; NULL with
+                                     outputs */
 } kv_step;
 
 enum { KV_PREEMPT_RECOMPUTE = 0, KV_PREEMPT_SWAP = 1 };
@@ -150,6 +152,7 @@ typedef struct kv_snapshot_prefix {
   uint32_t struct_bytes;
   int32_t parent;                 /* index of an earlier entry; -1: the empty prefix */
   uint64_t side_input;
+  int64_t position_offset;        /* of the request's: part of the identity, as positions are */
   const uint64_t* tokens;         /* [page_slots] */
   const int32_t* pages;           /* [group_count]; -1: evicted, or never published */
 } kv_snapshot_prefix;
@@ -228,7 +231,7 @@ struct kv_engine_level {
   kv_status (*truncate)(kv_engine*, uint32_t request, uint64_t length, kv_error*);
   /* Drops slots [begin, end) and closes the gap: slot s >= end becomes s - (end - begin), in the
    * draft cache as far as it reaches. Bytes are moved, not recomputed; what follows the gap is no
-   * prefix that admit may find. */
+   * prefix that admit may find. Refused when a window has let slots go. */
   kv_status (*shift)(kv_engine*, uint32_t request, uint64_t begin, uint64_t end, kv_error*);
   kv_status (*cancel)(kv_engine*, uint32_t request, kv_error*); /* in any state, at any time */
   kv_status (*finish)(kv_engine*, uint32_t request, kv_error*); /* active requests only */

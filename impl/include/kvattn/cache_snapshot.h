@@ -29,6 +29,7 @@ struct RequestSnapshot {
 struct PrefixSnapshot {
   int32_t parent = -1;  // an earlier entry
   SideInput side_input = {};
+  int64_t position_offset = 0;
   std::vector<Token> tokens;  // of one page
   std::vector<Page> pages;    // [group]; kNoPage: not published, or evicted
 };

@@ -41,6 +41,9 @@
 
 namespace kvattn {
 
+/// Steps that may be in flight at once.
+constexpr int kStepsInFlightMax = 4;
+
 struct LayerGroup {
   int32_t layers = 1;
   int64_t window_left = -1;  // inclusive; -1: unlimited
@@ -148,10 +151,11 @@ class PagedCache {
   /// sources are among them, all have one owner.
   Status reorder(std::span<const RequestId> beams, std::span<const RequestId> sources);
 
-  /// Keeps the first `length` slots.
+  /// Keeps the first `length` slots. Refused when that needs slots which a window has let go.
   Status truncate(const Handle& handle, SlotCount length);
 
-  /// Drops slots [begin, end) and closes the gap.
+  /// Drops slots [begin, end) and closes the gap. Refused when a window has let slots go. What
+  /// follows the gap is not published.
   StatusOr<std::span<const SlotCopy>> shift(const Handle& handle, SlotRange range);
 
   /// The request ends, whatever its state, and whatever is in flight.
