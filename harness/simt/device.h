@@ -24,6 +24,11 @@ struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
 };
 
+namespace ptx {
+struct Instruction;
+struct Module;
+}  // namespace ptx
+
 struct Kernel;  // decoded on first launch; owned by its module
 struct LoadedModule;
 
@@ -79,6 +84,25 @@ class Device {
     uint64_t address = 0, bytes = 0;
   };
   Result<Symbol> find_symbol(LoadedModule* module, std::string_view name);
+
+  /// The PTX of a module, and a hash of its text, which names it from run to run.
+  const ptx::Module& ptx_of(const LoadedModule& module) const;
+  uint64_t hash_of(const LoadedModule& module) const;
+  /// One instruction, by position in the module.
+  struct CodePlace {
+    uint32_t function = 0, instruction = 0;
+  };
+  /// Executes `with` in the place of an instruction, and counts in counters().mutated_executions
+  /// how often a warp got there.
+  void replace_instruction(LoadedModule& module, CodePlace place, const ptx::Instruction& with);
+  /// Back to the original, which the caller has kept.
+  void restore_instruction(LoadedModule& module, CodePlace place, const ptx::Instruction& original);
+  /// How often a warp executed an instruction while KV_SIMT_COLLECT_EXECUTIONS was on, since
+  /// clear_executions().
+  uint64_t executions(const LoadedModule& module, CodePlace place) const;
+  void clear_executions();
+  /// Counters of branch edges: 8 bits each, owned by the caller; count 0 turns them off.
+  void set_edge_counters(std::span<uint8_t> counters);
 
   /// Executes the whole grid now. Errors are misuse (bad grid, too much shared memory).
   Result<LaunchStatus> launch(const LaunchSpec& spec);

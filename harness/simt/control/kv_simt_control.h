@@ -51,7 +51,9 @@ enum {
 
 /* Counters that are collected only on request. */
 enum {
-  KV_SIMT_COLLECT_MEMORY = 1 << 0 /* requests, sectors, bank conflicts; else they stay 0 */
+  KV_SIMT_COLLECT_MEMORY = 1 << 0,     /* requests, sectors, bank conflicts; else they stay 0 */
+  KV_SIMT_COLLECT_EXECUTIONS = 1 << 1, /* of every PTX instruction, see executions */
+  KV_SIMT_COLLECT_VALUES = 1 << 2      /* values_digest */
 };
 
 typedef struct kv_simt_config {
@@ -123,7 +125,44 @@ typedef struct kv_simt_counters {
   uint64_t shared_bytes_peak; /* for one block */
   uint64_t global_bytes_read_distinct,
       global_bytes_written_distinct; /* compulsory minimum, 0 when not collected */
+  uint64_t mutated_executions;       /* of the instruction that a mutation changed, by a warp */
+  uint64_t values_digest; /* of every value that an instruction produced or stored, of every branch
+                             taken; not of the order in which warps ran. 0 when not collected */
 } kv_simt_counters;
+
+/* One small change of one PTX instruction, executed in its place: mutation testing without a
+ * compiler. (module, function, instruction, op, variant) names it; the rest says what it is. */
+enum {
+  KV_SIMT_MUTATE_COMPARE = 1, /* a comparison: the boundary moves, or the opposite; min and max */
+  KV_SIMT_MUTATE_CONSTANT,    /* an integer constant by one, an address offset by one access */
+  KV_SIMT_MUTATE_SWAP,        /* two operands or elements exchanged */
+  KV_SIMT_MUTATE_BARRIER,     /* a barrier dropped */
+  KV_SIMT_MUTATE_FENCE,       /* a fence dropped */
+  KV_SIMT_MUTATE_WAIT,        /* a wait or commit of asynchronous copies dropped or weakened */
+  KV_SIMT_MUTATE_ADD_SUB,     /* add and sub exchanged */
+  KV_SIMT_MUTATE_SHIFT,       /* a shift by one bit more or less */
+  KV_SIMT_MUTATE_NEGATE,      /* the guard negated */
+  KV_SIMT_MUTATE_GUARD,       /* the guard removed, or the branch */
+  KV_SIMT_MUTATE_LANE,        /* a shuffle from another lane */
+  KV_SIMT_MUTATE_NARROW       /* a 64-bit product or shift cut to 32 bits */
+};
+
+typedef struct kv_simt_mutation {
+  uint32_t struct_bytes;
+  uint32_t op;                    /* KV_SIMT_MUTATE_* */
+  uint64_t module;                /* hash of the PTX text */
+  uint32_t function, instruction; /* indices in the module and in the function */
+  uint32_t variant;
+  uint32_t ptx_line;     /* what follows is for people, and ignored by mutate */
+  char kernel[256];      /* the function, demangled where possible, cut to fit */
+  char source_file[256]; /* "" without -lineinfo */
+  uint32_t source_line;
+  uint32_t inlined_at_line;
+  char inlined_at_file[256]; /* "" when not inlined */
+  char op_name[16];
+  char before[256], after[256]; /* as PTX */
+  uint64_t executions;          /* of the instruction by a warp, with KV_SIMT_COLLECT_EXECUTIONS */
+} kv_simt_mutation;
 
 /* Rights for set_access. */
 enum { KV_SIMT_ACCESS_NONE = 0, KV_SIMT_ACCESS_READ = 1, KV_SIMT_ACCESS_READ_WRITE = 3 };
@@ -152,6 +191,20 @@ typedef struct kv_simt_control_v1 {
   int (*set_defined)(uint64_t address, uint64_t bytes);
   /* Adds a KV_SIMT_KIND_LEAK finding for each device allocation that is alive now. */
   int (*check_leaks)(void);
+  /* The mutations of all modules loaded so far (a module is loaded when a kernel or variable of it
+   * is first used), in order of loading, function, instruction, op, variant. */
+  uint64_t (*mutation_count)(void);
+  int (*mutation)(uint64_t index, kv_simt_mutation* out);
+  /* Completes launched work and puts this mutation in force, alone; NULL: none. It outlives reset,
+   * and may name a module that is loaded later. counters.mutated_executions says whether it was
+   * reached; values_digest, compared with that of an unmutated run, whether anything differed. */
+  int (*mutate)(const kv_simt_mutation* mutation);
+  /* Forgets what KV_SIMT_COLLECT_EXECUTIONS counted. */
+  int (*clear_executions)(void);
+  /* Edge coverage: each way out of each conditional branch of a kernel, and its entry, adds to one
+   * of these counters (which one depends on the kernel's text alone), and stops at 255. The caller
+   * owns them, and clears them; count 0 ends it. */
+  int (*set_edge_counters)(uint8_t* counters, uint64_t count);
 } kv_simt_control_v1;
 
 /* Returns the table for `version`, or NULL when this library does not have it. */

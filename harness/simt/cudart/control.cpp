@@ -126,6 +126,44 @@ int check_leaks() {
   });
 }
 
+uint64_t mutation_count() {
+  Runtime& runtime = Runtime::instance();
+  const std::lock_guard lock(runtime.mutex);
+  return runtime.mutations.count();
+}
+
+int mutation(uint64_t index, kv_simt_mutation* out) {
+  return locked([&](Runtime& runtime) -> kv::Result<void> {
+    KV_ASSIGN_OR_RETURN(const kv_simt_mutation found, runtime.mutations.at(index));
+    return copy_out(found, out);
+  });
+}
+
+int mutate(const kv_simt_mutation* mutation) {
+  return locked([&](Runtime& runtime) -> kv::Result<void> {
+    runtime.timeline.complete_all();
+    if (!mutation) return runtime.mutations.set(nullptr);
+    kv_simt_mutation whole = {};
+    std::memcpy(&whole, mutation, std::min<size_t>(mutation->struct_bytes, sizeof whole));
+    return runtime.mutations.set(&whole);
+  });
+}
+
+int clear_executions() {
+  return locked([](Runtime& runtime) -> kv::Result<void> {
+    runtime.device.clear_executions();
+    return {};
+  });
+}
+
+int set_edge_counters(uint8_t* counters, uint64_t count) {
+  return locked([&](Runtime& runtime) -> kv::Result<void> {
+    if (!counters && count) return kv::bad_input("set_edge_counters: the counters are null");
+    runtime.device.set_edge_counters({counters, size_t(count)});
+    return {};
+  });
+}
+
 constexpr kv_simt_control_v1 kTable = {
     .version = KV_SIMT_CONTROL_VERSION,
     .struct_bytes = sizeof(kv_simt_control_v1),
@@ -144,6 +182,11 @@ constexpr kv_simt_control_v1 kTable = {
     .set_undefined = set_undefined,
     .set_defined = set_defined,
     .check_leaks = check_leaks,
+    .mutation_count = mutation_count,
+    .mutation = mutation,
+    .mutate = mutate,
+    .clear_executions = clear_executions,
+    .set_edge_counters = set_edge_counters,
 };
 
 }  // namespace

@@ -49,7 +49,10 @@ void Images::add_variable(Image* image, const void* host_variable, VariableRecor
 
 void Images::remove(Image* image) {
   if (!contains(image)) return;
-  for (const auto& [sm, module] : image->modules) device_.unload_module(module);
+  for (const auto& [sm, module] : image->modules) {
+    mutations_.unloaded(module);
+    device_.unload_module(module);
+  }
   std::erase_if(variables_, [&](const auto& entry) { return entry.second.image == image; });
   std::erase_if(kernels_, [&](const auto& entry) {
     if (entry.second->image != image) return false;
@@ -84,6 +87,7 @@ Images::ModuleResult Images::load(Image& image) {
   const auto module = device_.load_module(std::move(*text));
   if (!module.ok()) return fail(cudaErrorInvalidPtx, module.error());
   image.modules[sm] = *module;
+  mutations_.loaded(*module);
   return {.module = *module};
 }
 

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 
+#include "harness/simt/cudart/mutations.h"
 #include "harness/simt/device.h"
 
 namespace kv::simt::cudart {
@@ -44,7 +45,7 @@ struct VariableRecord {
 
 class Images {
  public:
-  explicit Images(Device& device) : device_(device) {}
+  Images(Device& device, Mutations& mutations) : device_(device), mutations_(mutations) {}
 
   Image* add(const void* wrapper);
   void add_kernel(Image* image, const void* host_function, const char* name);
@@ -85,6 +86,7 @@ class Images {
   SymbolResult find_symbol(const VariableRecord& variable);
 
   Device& device_;
+  Mutations& mutations_;
   std::map<const Image*, std::unique_ptr<Image>> images_;
   std::map<const void*, std::unique_ptr<KernelRecord>> kernels_;  // by host function
   std::set<const void*> handles_;                                 // every KernelRecord, as a handle

@@ -30,7 +30,8 @@ Runtime& Runtime::instance() {
   return *runtime;
 }
 
-Runtime::Runtime() : device(Device::instance()), memory(device), images(device) {
+Runtime::Runtime()
+    : device(Device::instance()), memory(device), mutations(device), images(device, mutations) {
   default_pool = pools.insert({});
   const auto environment = read_environment(std::getenv, device.config());
   if (!environment.ok()) refuse_to_run(environment.error().message, kExitBadInput);

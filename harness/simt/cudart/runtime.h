@@ -17,6 +17,7 @@
 #include "harness/simt/cudart/images.h"
 #include "harness/simt/cudart/memory.h"
 #include "harness/simt/cudart/model.h"
+#include "harness/simt/cudart/mutations.h"
 #include "harness/simt/cudart/stream.h"
 #include "harness/simt/cudart/timeline.h"
 #include "harness/simt/device.h"
@@ -66,6 +67,7 @@ class Runtime {
   Timeline timeline;
   Memory memory;
   Streams streams;
+  Mutations mutations;
   Images images;
   HandleTable<Event, cudaEvent_t> events{0x2000000};
   HandleTable<Graph, cudaGraph_t> graphs{0x3000000};

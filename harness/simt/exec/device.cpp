@@ -42,7 +42,8 @@ struct Device::State {
   std::vector<uint8_t> parameters;
   Extent* workspace = nullptr;  // of grid-wide barriers
   uint64_t launches = 0, kernels = 0, unique = 0, allocations_left = 0;
-  uint32_t race_clock = 0;  // of blocks: everything up to it is older than the next launch
+  std::span<uint8_t> edges;  // of the caller
+  uint32_t race_clock = 0;   // of blocks: everything up to it is older than the next launch
 
   void api_finding(const std::string& message, uint64_t address = 0, uint64_t bytes = 0) {
     kv_simt_finding f = {};
@@ -80,6 +81,7 @@ struct Device::State {
     }
   }
 
+  uint32_t probes_for(const Kernel& kernel) const;
   void fill_launch(const LaunchSpec& spec, Kernel& kernel, LaunchState* launch, LaunchCold* cold);
   void report_unsupported(const Kernel& kernel, const Error& error);
 };
@@ -311,6 +313,9 @@ void Device::State::fill_launch(const LaunchSpec& spec, Kernel& kernel, LaunchSt
   launch->global_shift = uint8_t(p.global_granule_shift);
   launch->parameters = parameters.data();
   launch->parameter_bytes = uint32_t(parameters.size());
+  cold->executions = kernel.module->executions.data();
+  cold->edges = edges.data();
+  cold->edge_count = edges.size();
   launch->counters = &counters;
   launch->cold = cold;
   if (launch->check_global_race) make_room_for_clocks();
@@ -318,20 +323,22 @@ void Device::State::fill_launch(const LaunchSpec& spec, Kernel& kernel, LaunchSt
   cold->clock_max = race_clock + 1;
 }
 
-void Device::State::report_unsupported(const Kernel& kernel, const Error& error) {
-  kv_simt_finding f = {};
-  f.kind = KV_SIMT_KIND_UNSUPPORTED;
-  f.launch = launches;
-  copy_text(f.kernel, kernel.function->name);
-  if (const ptx::Instruction* i = kernel.culprit) {
-    copy_text(f.instruction, i->text);
-    f.ptx_line = i->ptx_line;
-    copy_text(f.source_file, i->where.file);
-    f.source_line = i->where.line;
-    copy_text(f.inlined_at_file, i->where.inlined_at_file);
-    f.inlined_at_line = i->where.inlined_at_line;
+uint32_t Device::State::probes_for(const Kernel& kernel) const {
+  uint32_t bits = 0;
+  if (config.collect & KV_SIMT_COLLECT_EXECUTIONS) bits |= probe_bits::kExecutions;
+  if (config.collect & KV_SIMT_COLLECT_VALUES) bits |= probe_bits::kDigest;
+  if (!edges.empty()) bits |= probe_bits::kEdges;
+  if (kernel.module->watched) bits |= probe_bits::kWatched;
+  LoadedModule& module = *kernel.module;
+  if ((bits & probe_bits::kExecutions) && module.executions.empty()) {
+    module.executions.resize(module.instructions);
   }
-  copy_text(f.message, error.message);
+  return bits;
+}
+
+void Device::State::report_unsupported(const Kernel& kernel, const Error& error) {
+  kv_simt_finding f = unsupported_finding(kernel.function->name, kernel.culprit, error.message);
+  f.launch = launches;
   log.add(f);
 }
 
@@ -339,24 +346,8 @@ Result<LaunchStatus> Device::launch(const LaunchSpec& spec) {
   State& s = *state_;
   Kernel& kernel = *spec.kernel;
   const std::string& name = kernel.function->name;
-  const uint64_t threads = uint64_t{spec.block.x} * spec.block.y * spec.block.z;
-  const Dim3 g = spec.grid;
-  if (threads == 0 || threads > 1024 || spec.block.x > 1024 || spec.block.y > 1024 ||
-      spec.block.z > 64) {
-    return bad_input("kernel " + name + ": a block of " + std::to_string(threads) +
-                     " threads; 1 to 1024 are possible");
-  }
-  if (g.x == 0 || g.y == 0 || g.z == 0 || g.x > 0x7fffffff || g.y > 65535 || g.z > 65535) {
-    return bad_input("kernel " + name + ": a grid of " + std::to_string(g.x) + " x " +
-                     std::to_string(g.y) + " x " + std::to_string(g.z) +
-                     " blocks; at most 2147483647 x 65535 x 65535, none of them 0");
-  }
-  if (spec.parameters.size() != kernel.function->parameter_bytes) {
-    return bad_input("kernel " + name + ": " + std::to_string(spec.parameters.size()) +
-                     " bytes of parameters, expected " +
-                     std::to_string(kernel.function->parameter_bytes));
-  }
-  const Result<Program*> program = program_of(kernel);
+  KV_RETURN_IF_ERROR(check_shape(spec, *kernel.function));
+  const Result<Program*> program = program_of(kernel, s.probes_for(kernel));
   ++s.launches;
   if (!program.ok()) {
     if (program.error().kind != ErrorKind::kUnsupported) return program.error();
@@ -372,9 +363,6 @@ Result<LaunchStatus> Device::launch(const LaunchSpec& spec) {
                      " bytes of shared memory; sm_" + std::to_string(s.config.model_sm) + " has " +
                      std::to_string(shared_max(s.config.model_sm)) + " for a block");
   }
-  if (spec.cooperative && uint64_t{g.x} * g.y * g.z > 65536) {
-    return bad_input("kernel " + name + ": a cooperative grid of more than 65536 blocks");
-  }
   LaunchState launch;
   LaunchCold cold;
   s.fill_launch(spec, kernel, &launch, &cold);
@@ -389,6 +377,10 @@ Result<LaunchStatus> Device::launch(const LaunchSpec& spec) {
 uint64_t Device::finding_count() const { return state_->log.count(); }
 const std::vector<kv_simt_finding>& Device::findings() const { return state_->log.kept(); }
 void Device::clear_findings() { state_->log.clear(); }
+void Device::clear_executions() {
+  for (auto& module : state_->modules) module->executions.clear();
+}
+void Device::set_edge_counters(std::span<uint8_t> counters) { state_->edges = counters; }
 void Device::add_finding(const kv_simt_finding& finding) { state_->log.add(finding); }
 kv_simt_counters Device::counters() const { return state_->counters; }
 void Device::clear_counters() {

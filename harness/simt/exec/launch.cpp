@@ -238,6 +238,30 @@ class Grid {
 
 }  // namespace
 
+Result<void> check_shape(const LaunchSpec& spec, const ptx::Function& kernel) {
+  const std::string& name = kernel.name;
+  const Dim3 g = spec.grid;
+  const uint64_t threads = uint64_t{spec.block.x} * spec.block.y * spec.block.z;
+  if (threads == 0 || threads > 1024 || spec.block.x > 1024 || spec.block.y > 1024 ||
+      spec.block.z > 64) {
+    return bad_input("kernel " + name + ": a block of " + std::to_string(threads) +
+                     " threads; 1 to 1024 are possible");
+  }
+  if (g.x == 0 || g.y == 0 || g.z == 0 || g.x > 0x7fffffff || g.y > 65535 || g.z > 65535) {
+    return bad_input("kernel " + name + ": a grid of " + std::to_string(g.x) + " x " +
+                     std::to_string(g.y) + " x " + std::to_string(g.z) +
+                     " blocks; at most 2147483647 x 65535 x 65535, none of them 0");
+  }
+  if (spec.parameters.size() != kernel.parameter_bytes) {
+    return bad_input("kernel " + name + ": " + std::to_string(spec.parameters.size()) +
+                     " bytes of parameters, expected " + std::to_string(kernel.parameter_bytes));
+  }
+  if (spec.cooperative && uint64_t{g.x} * g.y * g.z > 65536) {
+    return bad_input("kernel " + name + ": a cooperative grid of more than 65536 blocks");
+  }
+  return {};
+}
+
 LaunchStatus run_grid(LaunchState& launch, uint32_t shared_bytes, bool cooperative,
                       BlockPlaces& places) {
   return Grid(launch, shared_bytes, cooperative, places).run();

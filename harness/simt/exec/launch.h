@@ -15,6 +15,9 @@ namespace kv::simt {
 /// Places are kept between launches.
 using BlockPlaces = std::vector<std::unique_ptr<BlockPlace>>;
 
+/// Refuses grids, blocks and parameters of impossible size.
+Result<void> check_shape(const LaunchSpec& spec, const ptx::Function& kernel);
+
 LaunchStatus run_grid(LaunchState& launch, uint32_t shared_bytes, bool cooperative,
                       BlockPlaces& places);
 

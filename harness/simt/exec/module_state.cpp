@@ -1,7 +1,9 @@
 #include "harness/simt/exec/module_state.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "harness/core/hash.h"
 #include "harness/simt/memory/layout.h"
 
 namespace kv::simt {
@@ -11,12 +13,50 @@ bool in_memory(const ptx::Variable& v) {
   return v.space == ptx::Space::kGlobal || v.space == ptx::Space::kConst;
 }
 
+/// All instructions of a module have numbers, function by function.
+uint64_t number_of(const LoadedModule& module, const ptx::Instruction* ins) {
+  for (size_t f = 0; f < module.first_number.size(); ++f) {
+    const auto& code = module.ptx->functions[f].code;
+    if (!code.empty() && ins >= &code.front() && ins <= &code.back()) {
+      return module.first_number[f] + uint64_t(ins - code.data());
+    }
+  }
+  return 0;
+}
+
+/// A program decoded anew has findings of its own.
+void forget_program(Kernel& kernel) {
+  constexpr uint64_t kGeneration = uint64_t{1} << 20;  // sites have 32 bits of it
+  if (kernel.program) kernel.id += kGeneration;
+  kernel.program.reset();
+  kernel.error.reset();
+  kernel.culprit = nullptr;
+}
+
+ProbePlan plan_of(const Kernel& kernel, uint32_t bits) {
+  const LoadedModule& module = *kernel.module;
+  ProbePlan plan;
+  plan.bits = bits;
+  plan.watched = module.watched;
+  Hasher hasher;
+  hasher.add(module.hash);
+  hasher.add_text(kernel.function->name);
+  plan.edge_base = hasher.digest() >> 1;
+  plan.number = [&module](const ptx::Instruction* ins) { return number_of(module, ins); };
+  return plan;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LoadedModule>> make_module(std::string text, AddressSpace& space,
                                                   uint64_t* next_id) {
   auto module = std::make_unique<LoadedModule>();
+  module->hash = hash_bytes(std::as_bytes(std::span(text)));
   KV_ASSIGN_OR_RETURN(module->ptx, ptx::parse_module(std::move(text)));
+  for (const ptx::Function& f : module->ptx->functions) {
+    module->first_number.push_back(module->instructions);
+    module->instructions += f.code.size();
+  }
   for (const ptx::Variable& v : module->ptx->variables) {
     module->variables.push_back(nullptr);
     if (!in_memory(v)) continue;
@@ -59,9 +99,11 @@ void initialise_variables(LoadedModule& module) {
   }
 }
 
-Result<Program*> program_of(Kernel& kernel) {
-  if (kernel.program) return kernel.program.get();
+Result<Program*> program_of(Kernel& kernel, uint32_t probes) {
   if (kernel.error) return *kernel.error;
+  if (kernel.program && kernel.probes == probes) return kernel.program.get();
+  forget_program(kernel);
+  kernel.probes = probes;
   LowerInput input;
   input.module = kernel.module->ptx.get();
   input.kernel = kernel.function;
@@ -69,13 +111,19 @@ Result<Program*> program_of(Kernel& kernel) {
     const Extent* const extent = kernel.module->variables[size_t(index)];
     return extent ? extent->base : 0;
   };
-  auto program = decode(input, &kernel.culprit);
+  auto program = decode(input, plan_of(kernel, probes), &kernel.culprit);
   if (!program.ok()) {
     kernel.error = program.error();
     return program.error();
   }
   kernel.program = std::move(program).value();
   return kernel.program.get();
+}
+
+void replace_instruction(LoadedModule& module, ptx::Instruction& target,
+                         const ptx::Instruction& with) {
+  for (auto& kernel : module.kernels) forget_program(*kernel);
+  target = with;
 }
 
 }  // namespace kv::simt

@@ -77,6 +77,22 @@ std::string hex(uint64_t value) {
   return text;
 }
 
+kv_simt_finding unsupported_finding(const std::string& kernel, const ptx::Instruction* culprit,
+                                    const std::string& message) {
+  kv_simt_finding f = {};
+  f.kind = KV_SIMT_KIND_UNSUPPORTED;
+  copy_text(f.kernel, kernel);
+  copy_text(f.message, message);
+  if (!culprit) return f;
+  copy_text(f.instruction, culprit->text);
+  f.ptx_line = culprit->ptx_line;
+  copy_text(f.source_file, culprit->where.file);
+  f.source_line = culprit->where.line;
+  copy_text(f.inlined_at_file, culprit->where.inlined_at_file);
+  f.inlined_at_line = culprit->where.inlined_at_line;
+  return f;
+}
+
 bool fresh(const Warp& w, const Ins* i, uint32_t kind) {
   return !w.launch->cold->log->repeat(kind, site_of(w, i));
 }

@@ -20,6 +20,10 @@ struct Report {
   std::string message;
 };
 
+/// Of a kernel that cannot be decoded, because of `culprit` if that is known.
+kv_simt_finding unsupported_finding(const std::string& kernel, const ptx::Instruction* culprit,
+                                    const std::string& message);
+
 bool fresh(const Warp& w, const Ins* i, uint32_t kind);
 void file(const Warp& w, const Ins* i, const Report& report);
 

@@ -81,11 +81,14 @@ struct LaunchCold {
   AddressSpace* space = nullptr;
   kv_simt_config config = {};
   uint64_t number = 0;
-  uint64_t unique = 0;     // never used twice, not even after reset
-  uint32_t clock_max = 0;  // the highest clock of a block so far
-  uint64_t started = 0;    // blocks
-  uint64_t printed = 0;    // bytes that vprintf made
-  uint64_t workspace = 0;  // of grid-wide barriers, zeroed
+  uint64_t unique = 0;             // never used twice, not even after reset
+  uint32_t clock_max = 0;          // the highest clock of a block so far
+  uint64_t started = 0;            // blocks
+  uint64_t printed = 0;            // bytes that vprintf made
+  uint64_t workspace = 0;          // of grid-wide barriers, zeroed
+  uint64_t* executions = nullptr;  // of probes, by number of the instruction
+  uint8_t* edges = nullptr;
+  uint64_t edge_count = 0;
   Dim3 grid, block;
   uint32_t dynamic_shared_bytes = 0;
   SyncMap sync;

@@ -158,7 +158,7 @@ void undefined_guard(Warp& w, const Ins* i, TaintFile& t) {
   w.guard_undefined = t.predicates[p] & w.active;
   if (!w.guard_undefined) return;
   t.predicate_origin.back() = t.predicate_origin[p];
-  const Ins* guarded = i + 2;
+  const Ins* guarded = i + size_t{2} * i->extra;
   const Meta& m = meta_of(w, guarded);
   if (has_effects(m)) {
     report_undefined(w, guarded, uint32_t(__builtin_ctz(w.guard_undefined)), t.predicate_origin[p],

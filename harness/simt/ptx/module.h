@@ -150,6 +150,7 @@ struct Instruction {
   uint32_t ptx_line = 0;  // 1-based, in the module's text
   SourceLine where;
   uint32_t used_bytes_mask = 0;  // `.pragma "used_bytes_mask N"` before a load, 0 = none
+  bool cut_to_32_bits = false;   // a planted fault (mutate/): the 64-bit result loses its high half
   // call only (`operands` is then empty, or holds the register of an indirect call):
   std::string_view callee;
   SymbolRef callee_ref;  // kFunction, or kNone for an indirect call

@@ -21,13 +21,15 @@ std::string demangle(const std::string& name) {
 
 class Emitter {
  public:
-  Emitter(const Lowered& lowered, const RegisterFile& file, Program* program)
-      : lowered_(lowered), file_(file), out_(*program) {}
+  Emitter(const Lowered& lowered, const RegisterFile& file, const ProbePlan& probes,
+          Program* program)
+      : lowered_(lowered), file_(file), probes_(probes), out_(*program) {}
 
   void run() {
     starts_ = block_starts(lowered_);
     starts_.push_back(uint32_t(lowered_.steps.size()));
     position_.assign(lowered_.steps.size(), 0);
+    if (probes_.bits & probe_bits::kEdges) add_entry_probe();
     for (size_t b = 0; b + 1 < starts_.size(); ++b) block(starts_[b], starts_[b + 1]);
     for (auto [ins, step] : fixups_) out_.code[ins].target = position_[step];
   }
@@ -64,6 +66,80 @@ class Emitter {
     return ins;
   }
 
+  void add_entry_probe() {
+    Ins probe;
+    probe.run = probe_edges;
+    probe.meta = add_probe_meta(lowered_.steps[0]);
+    probe.imm = next_edge();
+    out_.code.push_back(probe);
+  }
+
+  int64_t next_edge() { return int64_t(probes_.edge_base + 2 * edges_++); }
+
+  uint32_t add_probe_meta(const Step& s) {
+    Meta m;
+    m.source = s.source;
+    m.taint = Taint::kNone;
+    out_.meta.push_back(m);
+    return uint32_t(out_.meta.size() - 1);
+  }
+
+  Ins probe(Handler run, uint32_t meta, int64_t imm) const {
+    Ins ins;
+    ins.run = run;
+    ins.meta = meta;
+    ins.imm = imm;
+    return ins;
+  }
+
+  /// What stands before an instruction, inside its guard.
+  std::vector<Ins> probes_before(const Step& s) {
+    std::vector<Ins> list;
+    if (!s.counts) return list;
+    if (probes_.bits & probe_bits::kExecutions) {
+      list.push_back(probe(probe_executions, add_probe_meta(s), int64_t(probes_.number(s.source))));
+    }
+    if (probes_.watched == s.source && (probes_.bits & probe_bits::kWatched)) {
+      list.push_back(probe(probe_watched, add_probe_meta(s), 0));
+    }
+    return list;
+  }
+
+  /// What stands before an instruction that ends a block: which way it leaves.
+  std::vector<Ins> probes_leaving(const Step& s) {
+    std::vector<Ins> list;
+    if ((probes_.bits & probe_bits::kEdges) && s.run == branch && s.guard >= 0) {
+      list.push_back(probe(probe_edges, add_probe_meta(s), next_edge()));
+    }
+    if ((probes_.bits & probe_bits::kDigest) && s.run != barrier) {
+      list.push_back(probe(probe_taken, add_probe_meta(s), 0));
+    }
+    for (Ins& ins : list) ins.guard = guard_of(s);
+    return list;
+  }
+
+  /// What stands after an instruction, inside its guard: the values that it made or moved.
+  std::vector<Ins> probes_after(const Step& s, const Ins& ins) {
+    if (!(probes_.bits & probe_bits::kDigest)) return {};
+    if (s.source->cut_to_32_bits && !s.counts) return {};  // on the way to a value
+    const bool effects = s.taint == Taint::kMemory || s.taint == Taint::kSideEffect;
+    const bool produces = !s.destinations.empty();
+    if (!produces && (!effects || s.sources.empty() || s.run == warp_sync)) return {};
+    const std::vector<uint32_t>& registers = produces ? s.destinations : s.sources;
+    Ins after = probe(probe_values, add_probe_meta(s), 0);
+    if (!produces) after.imm = ins.imm ^ int64_t(uint64_t{ins.target} << 32);
+    Meta& m = out_.meta.back();
+    for (uint32_t r : registers) {
+      after.r[m.sources] = file_.place[r];
+      m.classes[m.sources++] = lowered_.registers[r].cls;
+    }
+    return {after};
+  }
+
+  void append(const std::vector<Ins>& list) {
+    out_.code.insert(out_.code.end(), list.begin(), list.end());
+  }
+
   void block(uint32_t begin, uint32_t end) {
     Cost cost;
     bool ended = false;
@@ -76,6 +152,8 @@ class Emitter {
       if (s.counts) ++cost.all;
       if (s.control) {
         if (s.counts) ++cost.unguarded;
+        append(probes_before(s));
+        append(probes_leaving(s));
         ins.guard = guard_of(s);
         ins.imm = cost.pack();
         if (s.target >= 0) fixups_.emplace_back(out_.code.size(), size_t(s.target));
@@ -85,19 +163,27 @@ class Emitter {
       }
       if (s.guard < 0) {
         if (s.counts) ++cost.unguarded;
+        append(probes_before(s));
         out_.code.push_back(ins);
+        append(probes_after(s, ins));
         continue;
       }
+      const std::vector<Ins> ahead = probes_before(s), behind = probes_after(s, ins);
       Ins before;
       before.run = guard_begin;
       before.guard = guard_of(s);
       before.meta = meta;
-      before.target = 3;
+      before.target = uint32_t(3 + ahead.size() + behind.size());
+      before.extra = uint16_t(1 + ahead.size());
       before.mode = s.counts;
       Ins after;
       after.run = guard_end;
       after.meta = meta;
-      out_.code.insert(out_.code.end(), {before, ins, after});
+      out_.code.push_back(before);
+      append(ahead);
+      out_.code.push_back(ins);
+      append(behind);
+      out_.code.push_back(after);
     }
     if (ended) return;
     Ins last;
@@ -112,7 +198,9 @@ class Emitter {
 
   const Lowered& lowered_;
   const RegisterFile& file_;
+  const ProbePlan& probes_;
   Program& out_;
+  uint64_t edges_ = 0;
   std::vector<uint32_t> starts_, position_;
   std::vector<std::pair<size_t, size_t>> fixups_;
 };
@@ -121,7 +209,8 @@ uint32_t shift_of(uint32_t bytes) { return bytes >= 4 ? 2 : bytes == 2 ? 1 : 0; 
 
 }  // namespace
 
-Result<std::unique_ptr<Program>> decode(const LowerInput& input, const ptx::Instruction** where) {
+Result<std::unique_ptr<Program>> decode(const LowerInput& input, const ProbePlan& probes,
+                                        const ptx::Instruction** where) {
   *where = nullptr;
   KV_ASSIGN_OR_RETURN(const Lowered lowered, lower(input, where));
   KV_ASSIGN_OR_RETURN(const RegisterFile file, allocate_registers(lowered));
@@ -129,7 +218,7 @@ Result<std::unique_ptr<Program>> decode(const LowerInput& input, const ptx::Inst
   Program& p = *program;
   p.name = input.kernel->name;
   p.demangled = demangle(p.name);
-  Emitter(lowered, file, &p).run();
+  Emitter(lowered, file, probes, &p).run();
   for (size_t r = 0; r < lowered.registers.size(); ++r) {
     const VirtualRegister& v = lowered.registers[r];
     if (v.constant) p.constants.push_back({file.place[r], v.cls == '4', v.value});

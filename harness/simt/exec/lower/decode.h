@@ -6,11 +6,13 @@
 
 #include "harness/core/result.h"
 #include "harness/simt/exec/lower/lower.h"
+#include "harness/simt/exec/probe.h"
 #include "harness/simt/exec/program.h"
 
 namespace kv::simt {
 
 /// On error `*where` is the instruction at fault, or null.
-Result<std::unique_ptr<Program>> decode(const LowerInput& input, const ptx::Instruction** where);
+Result<std::unique_ptr<Program>> decode(const LowerInput& input, const ProbePlan& probes,
+                                        const ptx::Instruction** where);
 
 }  // namespace kv::simt

@@ -143,6 +143,7 @@ Result<void> Lowerer::instruction(const ptx::Instruction& ins) {
   const Rule rule = rule_of(ins.opcode);
   KV_RETURN_IF_ERROR(rule ? (this->*rule)(ins) : plain(ins));
   if (ins.opcode == "call") return {};
+  if (ins.cut_to_32_bits) cut_result();
   // All steps share the guard; the last one counts.
   const int32_t guard = ins.guard >= 0 ? int32_t(register_of(ins.guard)) : -1;
   for (size_t k = first_step_; k < out_.steps.size(); ++k) {
@@ -226,6 +227,18 @@ Result<void> Lowerer::layout_instance(Instance& instance) {
     instance.variables.push_back(offset);
   }
   return {};
+}
+
+/// A planted fault: the 64-bit result just made keeps its low half, sign-extended.
+void Lowerer::cut_result() {
+  const std::vector<uint32_t> result = out_.steps.back().destinations;
+  const uint32_t low = new_register('2');
+  Step& cut = step("cvt.u32.u64");
+  cut.sources = result;
+  cut.destinations = {low};
+  Step& extend = step("cvt.s64.s32");
+  extend.sources = {low};
+  extend.destinations = result;
 }
 
 // --- steps

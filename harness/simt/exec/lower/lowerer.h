@@ -34,6 +34,7 @@ class Lowerer {
   Result<void> instruction(const ptx::Instruction& ins);
   Result<void> plain(const ptx::Instruction& ins);
   Result<void> plain(const ptx::Instruction& ins, const FormRow& row);
+  void cut_result();
   Result<void> layout_shared();
   Result<void> layout_instance(Instance& instance);
   Instance& here() { return *instances_.back(); }
