@@ -225,13 +225,14 @@ kv_status attend_batch(const kv_attend_args* args, kv_error* why) {
   return answer(status.ok() ? attend(call, made, *shape) : status, why);
 }
 
-constexpr kv_kernel_level kKernelLevel = {.struct_bytes = sizeof(kv_kernel_level),
-                                          .supports = supports,
-                                          .plan = plan,
-                                          .append = append_tokens,
-                                          .attend = attend_batch};
+const kv_kernel_level kKernelLevel = {.struct_bytes = sizeof(kv_kernel_level),
+                                      .supports = supports,
+                                      .plan = plan,
+                                      .append = append_tokens,
+                                      .attend = attend_batch,
+                                      .variants = variant_names()};
 
-constexpr kv_plugin kPlugin = {
+const kv_plugin kPlugin = {
     .struct_bytes = sizeof(kv_plugin),
     .abi = KV_PLUGIN_ABI,
     .name = "kvattn",

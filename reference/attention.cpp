@@ -328,8 +328,11 @@ void HeadEstimator::Buffers::finish_row(const HeadBlock& block, const Profile& p
   const double key_size = magnitude * std::fabs(double{block.shape.scale});
   magnitude = key_size * query_norm[r];
   if (from.sink) farthest = std::max(farthest, std::fabs(double{*from.sink}));
-  const double bias_max =
-      std::fabs(double{from.alibi_slope}) * static_cast<double>(slots.back() + 1);
+  // The anchor may lie outside the slots: there may be more query rows than slots.
+  const int64_t from_first = from.anchor - int64_t{slots.front()};
+  const int64_t from_last = from.anchor - int64_t{slots.back()};
+  const double bias_max = std::fabs(double{from.alibi_slope}) *
+                          static_cast<double>(std::max(std::abs(from_first), std::abs(from_last)));
   const double lse_abs = std::fabs(row.lse);
 
   const double n = static_cast<double>(row.keys);

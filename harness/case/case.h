@@ -222,7 +222,8 @@ using Op =
 
 enum class Rounding : uint8_t { kNearest, kRandom, kUp, kDown, kMmaAmpere, kMmaHopper };
 struct Exec {
-  std::string variant;       // forced kernel variant, "" for the plugin's choice
+  std::string variant;       // forced kernel variant, "" for the plugin's choice; steps that it is
+                             // not offered for run the plugin's choice, and at least one must not
   uint32_t split_slots = 0;  // forced split size, 0 for the plugin's choice
   uint64_t schedule_seed = 0;
   Rounding rounding = Rounding::kNearest;

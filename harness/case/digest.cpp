@@ -1,4 +1,7 @@
+#include <bit>
+
 #include "harness/case/data.h"
+#include "harness/case/head_inputs.h"
 #include "harness/core/check.h"
 #include "harness/core/hash.h"
 
@@ -12,6 +15,7 @@ class CaseHasher {
   uint64_t run() {
     Result<Timeline> timeline = Timeline::create(case_);
     KV_CHECK(timeline.ok(), "input_digest of an unlawful case");
+    add_heads();
     for (uint32_t i = 0; i < case_.ops.size(); ++i) {
       for (const PlannedRow& row : timeline->apply(i).rows) {
         add_row(timeline->sequence(row.request), row);
@@ -21,6 +25,17 @@ class CaseHasher {
   }
 
  private:
+  void add_heads() {
+    for (uint32_t layer = 0; layer < case_.shape.layers; ++layer) {
+      for (uint32_t head = 0; head < case_.shape.query_heads; ++head) {
+        const HeadPlace where{layer, head};
+        if (case_.shape.alibi) add_number(alibi_slope(case_, where));
+        if (case_.shape.sinks) add_number(sink_logit(case_, where));
+      }
+    }
+  }
+  void add_number(float number) { hash_.add(uint64_t{std::bit_cast<uint32_t>(number)}); }
+
   void add_row(const Sequence& sequence, const PlannedRow& row) {
     for (const uint64_t n :
          {uint64_t{row.request.value}, uint64_t{row.append_slots}, uint64_t{row.queries},

@@ -45,12 +45,19 @@ constexpr auto kFeatureNames = std::to_array<std::string_view>({
     "bf16",
     "f32",
     "head_dim_64",
+    "head_dim_80",
+    "head_dim_96",
     "head_dim_128",
+    "head_dim_256",
     "head_dim_other",
+    "softcap",
+    "alibi",
+    "sinks",
     "causal_none",
     "causal_top_left",
     "causal_bottom_right",
-    "window",
+    "window_left",
+    "window_right",
     "page_slots_1",
     "page_slots_2_to_8",
     "page_slots_16",
@@ -75,8 +82,16 @@ constexpr auto kFeatureNames = std::to_array<std::string_view>({
     "design_large_scores",
     "design_census",
     "design_constant_value",
+    "schedule_seed",
+    "rounding_nearest",
+    "rounding_random",
+    "rounding_up",
+    "rounding_down",
+    "rounding_mma_ampere",
+    "rounding_mma_hopper",
     "split_forced",
     "repeated",
+    "variant_forced",
 });
 static_assert(kFeatureNames.size() == kFeatureCount);
 
@@ -95,8 +110,20 @@ Feature page_slots_class(uint32_t slots) {
 
 Feature head_dim_class(const Shape& shape) {
   if (shape.head_dim_k != shape.head_dim_v) return Feature::kHeadDimOther;
-  if (shape.head_dim_k == 64) return Feature::kHeadDim64;
-  return shape.head_dim_k == 128 ? Feature::kHeadDim128 : Feature::kHeadDimOther;
+  switch (shape.head_dim_k) {
+    case 64:
+      return Feature::kHeadDim64;
+    case 80:
+      return Feature::kHeadDim80;
+    case 96:
+      return Feature::kHeadDim96;
+    case 128:
+      return Feature::kHeadDim128;
+    case 256:
+      return Feature::kHeadDim256;
+    default:
+      return Feature::kHeadDimOther;
+  }
 }
 
 Feature sharing_class(const Shape& shape) {
@@ -113,14 +140,21 @@ void count_settings(const Case& c, FeatureSet& met) {
   met[Feature::kBf16] += shape.query_dtype == DType::kBf16;
   met[Feature::kF32] += shape.query_dtype == DType::kF32;
   ++met[nth(Feature::kCausalNone, c.mask.causal)];
-  met[Feature::kWindow] += c.mask.window_left >= 0 || c.mask.window_right >= 0;
+  met[Feature::kSoftcap] += shape.softcap > 0;
+  met[Feature::kAlibi] += shape.alibi;
+  met[Feature::kSinks] += shape.sinks;
+  met[Feature::kWindowLeft] += c.mask.window_left >= 0;
+  met[Feature::kWindowRight] += c.mask.window_right >= 0;
   ++met[page_slots_class(c.pool.page_slots)];
   ++met[nth(Feature::kOrderIdentity, c.pool.order)];
   ++met[nth(Feature::kLayoutSlotHead, c.pool.layout)];
   ++met[nth(Feature::kPoisonUndefined, c.pool.poison)];
   ++met[nth(Feature::kDesignNormal, c.data.design)];
+  met[Feature::kScheduleSeed] += c.exec.schedule_seed != 0;
+  ++met[nth(Feature::kRoundingNearest, c.exec.rounding)];
   met[Feature::kSplitForced] += c.exec.split_slots > 0;
   met[Feature::kRepeated] += c.exec.repeat > 1;
+  met[Feature::kVariantForced] += !c.exec.variant.empty();
 }
 
 bool is_decode(const op::StepRow& row, const PlannedRow& plan) {

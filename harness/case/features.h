@@ -53,12 +53,19 @@ enum class Feature : uint8_t {
   kBf16,
   kF32,
   kHeadDim64,
+  kHeadDim80,
+  kHeadDim96,
   kHeadDim128,
+  kHeadDim256,
   kHeadDimOther,
+  kSoftcap,
+  kAlibi,
+  kSinks,
   kCausalNone,
   kCausalTopLeft,
   kCausalBottomRight,
-  kWindow,
+  kWindowLeft,
+  kWindowRight,
   // pool
   kPageSlots1,
   kPageSlots2To8,
@@ -86,8 +93,16 @@ enum class Feature : uint8_t {
   kDesignCensus,
   kDesignConstantValue,
   // execution
+  kScheduleSeed,
+  kRoundingNearest,
+  kRoundingRandom,
+  kRoundingUp,
+  kRoundingDown,
+  kRoundingMmaAmpere,
+  kRoundingMmaHopper,
   kSplitForced,
   kRepeated,
+  kVariantForced,
   kEnd,  // not a feature: their number
 };
 inline constexpr size_t kFeatureCount = static_cast<size_t>(Feature::kEnd);

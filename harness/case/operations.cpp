@@ -217,8 +217,6 @@ Result<void> check_kernel_level(const Case& c) {
   };
   const Shape& shape = c.shape;
   if (c.mask.encoding != MaskEncoding::kNone) return refuse("mask.encoding: mask tensors are");
-  if (shape.alibi) return refuse("shape.alibi: ALiBi is");
-  if (shape.sinks) return refuse("shape.sinks: attention sinks are");
   if (shape.rope.pairing != RopePairing::kNone) return refuse("shape.rope: RoPE is");
   if (shape.kv_scale != KvScale::kNone) return refuse("shape.kv_scale: dequantisation scales are");
   for (const DType type : {shape.query_dtype, shape.kv_dtype, shape.output_dtype}) {

@@ -185,9 +185,9 @@ TEST(Timeline, RefusesAsUnsupportedWhatItCannotExecute) {
   const op::Step padded = one_row({.request = RequestId(0), .append = 2, .pad_right = 1});
   EXPECT_EQ(refusal(small_case({admit, padded})), "");
   EXPECT_EQ(kind(small_case({admit, padded, padded})), ErrorKind::kUnsupported);
-  Case sinks = small_case({admit});
-  sinks.shape.sinks = true;
-  EXPECT_EQ(kind(sinks), ErrorKind::kUnsupported);
+  Case quantised = small_case({admit});
+  quantised.shape.kv_scale = KvScale::kTensor;
+  EXPECT_EQ(kind(quantised), ErrorKind::kUnsupported);
 }
 
 // ---------------------------------------------------------------- what a row sees

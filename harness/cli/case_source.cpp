@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "harness/cli/corpus.h"
-#include "harness/gen/draw.h"
 
 namespace kv::cli {
 
@@ -16,7 +15,7 @@ Result<std::optional<SourcedCase>> CaseSource::next() {
   const bool late = options_.deadline && std::chrono::steady_clock::now() >= *options_.deadline;
   if (drawn_ >= options_.drawn_max || late) return std::optional<SourcedCase>{};
   PhiloxSource choices(options_.seed, drawn_);
-  Case c = draw(choices);
+  Case c = draw(choices, options_.drawing);
   c.name = fmt::format("seed {} case {}", options_.seed, drawn_);
   ++drawn_;
   return std::optional(SourcedCase{std::move(c), ""});

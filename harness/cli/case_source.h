@@ -1,5 +1,6 @@
 // Purpose: the cases of a campaign, one after another: the corpus first, then drawn ones.
-// Contract: drawn case number i is a pure function of (seed, i), whatever was asked for before.
+// Contract: drawn case number i is a pure function of (seed, i, drawing options), whatever was
+// asked for before.
 // Example: CaseSource source({.files = corpus_files("corpus"), .seed = 1, .drawn_max = 500});
 #pragma once
 
@@ -11,6 +12,7 @@
 
 #include "harness/case/case.h"
 #include "harness/core/result.h"
+#include "harness/gen/draw.h"
 
 namespace kv::cli {
 
@@ -19,6 +21,7 @@ struct SourceOptions {
   uint64_t seed = 0;
   uint64_t drawn_max = 0;
   std::optional<std::chrono::steady_clock::time_point> deadline;  // draws nothing after it
+  DrawOptions drawing;
 };
 
 struct SourcedCase {
@@ -29,6 +32,8 @@ struct SourcedCase {
 class CaseSource {
  public:
   explicit CaseSource(SourceOptions options) : options_(std::move(options)) {}
+  /// Takes effect for the cases drawn from now on.
+  void set_drawing(DrawOptions drawing) { options_.drawing = std::move(drawing); }
 
   /// The next case, or nothing when there are no more.
   Result<std::optional<SourcedCase>> next();

@@ -38,6 +38,7 @@ class Check {
   Result<ExitCode> run() {
     KV_ASSIGN_OR_RETURN(Examiner examiner, Examiner::start(options_.bench));
     say_hello(examiner.hello());
+    source_.set_drawing({.variants = examiner.hello().plugin.variants});
     const Result<void> outcome = examine_all(examiner);
     progress_.clear();
     const bool stopped_by_user = interrupted();

@@ -1,12 +1,11 @@
 #include "harness/gen/draw_settings.h"
 
-#include <array>
+#include <cmath>
 
 namespace kv {
 namespace {
 
 constexpr float kLn2 = 0x1.62e43p-1f;  // scores in powers of two
-constexpr float kInverseRoot128 = 0x1.6a09e6p-4f;
 
 // Group size against the number of KV heads: the relation is what kernels get wrong.
 void draw_heads(ChoiceSource& choices, bool sharing, Shape& shape) {
@@ -35,19 +34,46 @@ void draw_heads(ChoiceSource& choices, bool sharing, Shape& shape) {
   shape.query_heads = kv_heads * group;
 }
 
+/// The usual ones, and odd multiples of eight: a kernel pads them up to a width that it has.
+uint32_t draw_head_dim(ChoiceSource& choices) {
+  const auto odd = static_cast<uint32_t>(8 * (2 * choices.below(16) + 1));
+  return choices.pick<uint32_t>({64, 128, 64, 128, 80, 96, 256, odd});
+}
+
 Shape draw_shape(ChoiceSource& choices, const Swarm& swarm) {
   Shape shape;
   const DType type =
       swarm.types ? choices.pick({DType::kF16, DType::kBf16, DType::kF32}) : DType::kF16;
   shape.query_dtype = shape.kv_dtype = shape.output_dtype = type;
-  if (swarm.wide_heads && choices.one_in(2)) shape.head_dim_k = shape.head_dim_v = 128;
+  if (swarm.wide_heads) shape.head_dim_k = shape.head_dim_v = draw_head_dim(choices);
   draw_heads(choices, swarm.sharing, shape);
   if (swarm.layers && choices.one_in(4)) shape.layers = 2;
-  shape.scale = shape.head_dim_k == 64 ? 0.125f : kInverseRoot128;
+  // Both operations are correctly rounded everywhere.
+  shape.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim_k)));
   if (swarm.scales && choices.one_in(3)) {
     shape.scale = choices.pick({1.0f, 0.1f, 0.0625f, -0.125f, 0.0f});
   }
+  if (swarm.softcaps && choices.one_in(2)) shape.softcap = choices.pick({50.0f, 30.0f, 1.0f, 0.1f});
+  shape.alibi = swarm.alibi && choices.one_in(2);
+  shape.sinks = swarm.sinks && choices.one_in(2);
   return shape;
+}
+
+/// Windows by their relation to a page, a tile and each other; wider than any request, too.
+int64_t draw_window(ChoiceSource& choices, const Pool& pool) {
+  const int64_t page = pool.page_slots, tile = 64;
+  const auto any = static_cast<int64_t>(choices.between(2, 200));
+  return choices.pick<int64_t>({page, 0, 1, page - 1, tile - 1, tile, tile + 1, any, 100000});
+}
+
+Mask draw_mask(ChoiceSource& choices, const Swarm& swarm, const Pool& pool) {
+  Mask mask;
+  mask.causal = choices.pick({Causal::kBottomRight, Causal::kBottomRight, Causal::kNone});
+  if (swarm.top_left && choices.one_in(3)) mask.causal = Causal::kTopLeft;
+  if (!swarm.windows) return mask;
+  if (choices.one_in(2)) mask.window_left = draw_window(choices, pool);
+  if (choices.one_in(3)) mask.window_right = draw_window(choices, pool);
+  return mask;
 }
 
 Pool draw_pool(ChoiceSource& choices, const Swarm& swarm) {
@@ -80,14 +106,13 @@ Design draw_design(ChoiceSource& choices) {
 Case draw_settings(ChoiceSource& choices, const Swarm& swarm) {
   Case c;
   c.shape = draw_shape(choices, swarm);
-  c.mask.causal = choices.pick({Causal::kBottomRight, Causal::kBottomRight, Causal::kNone});
   c.pool = draw_pool(choices, swarm);
+  c.mask = draw_mask(choices, swarm, c.pool);
   if (swarm.designs) c.data.design = draw_design(choices);
   if (c.data.design == Design::kDyadic) c.shape.scale = kLn2;
   // Subset select needs a score of -64 within the range of fp16.
   if (c.data.design == Design::kSubsetSelect) c.shape.scale = 0.125f;
   c.data.seed = choices.bits64();
-  c.exec.schedule_seed = choices.one_in(2) ? choices.bits64() : 0;
   return c;
 }
 

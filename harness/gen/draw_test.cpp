@@ -16,7 +16,7 @@ constexpr uint64_t kDraws = 20000;
 
 Case drawn(uint64_t index) {
   PhiloxSource choices(1, index);
-  return draw(choices);
+  return draw(choices, {.variants = {"one", "two", "three"}});
 }
 
 TEST(Choices, StayInRangeWhateverTheSource) {
@@ -60,9 +60,7 @@ TEST(Draw, EveryCaseIsLawfulAndRoundTrips) {
 TEST(Draw, EveryFeatureOfTheSliceIsMet) {
   FeatureSet met;
   for (uint64_t i = 0; i < kDraws; ++i) met += features_of(drawn(i));
-  const std::set<Feature> not_drawn = {Feature::kCausalTopLeft, Feature::kWindow,
-                                       Feature::kHeadDimOther, Feature::kSplitForced,
-                                       Feature::kRepeated};
+  const std::set<Feature> not_drawn = {};
   for (size_t i = 0; i < kFeatureCount; ++i) {
     const auto feature = static_cast<Feature>(i);
     EXPECT_EQ(met.has(feature), !not_drawn.contains(feature)) << feature_name(feature);
@@ -82,6 +80,20 @@ TEST(Draw, NoFeatureNeedsLuckInTwoHundredCases) {
         Feature::kLengthModPage1, Feature::kLengthModPageMinus1, Feature::kPrefillChunk}) {
     EXPECT_TRUE(met.has(feature)) << feature_name(feature);
   }
+}
+
+TEST(Draw, VariantsChangeNothingButTheForcedOne) {
+  std::set<std::string> forced;
+  for (uint64_t i = 0; i < 500; ++i) {
+    Case with = drawn(i);
+    PhiloxSource choices(1, i);
+    const Case without = draw(choices);
+    EXPECT_EQ(without.exec.variant, "");
+    forced.insert(with.exec.variant);
+    with.exec.variant.clear();
+    EXPECT_EQ(with, without);
+  }
+  EXPECT_EQ(forced, (std::set<std::string>{"", "one", "two", "three"}));
 }
 
 TEST(Draw, AllZerosIsTheSimplestCase) {

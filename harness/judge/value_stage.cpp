@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "harness/case/data.h"
+#include "harness/case/head_inputs.h"
 #include "harness/core/philox.h"
 #include "harness/judge/value_failure.h"
 #include "harness/plugin/kverify_plugin.h"
@@ -112,7 +113,13 @@ void HeadJudge::gather_queries(double sample) {
               .head = elements_[r].head,
               .kv_length = work_.row->kv_length},
              slot_or_tokenless(view_.c, sequence, slot), out);
-    rows_.push_back({.query = out.data(), .visible = visible_[elements_[r].place.token]});
+    const HeadPlace head{work_.layer, elements_[r].head};
+    const bool top_left = view_.c.mask.causal == Causal::kTopLeft;
+    QueryRow query{.query = out.data(), .visible = visible_[elements_[r].place.token]};
+    query.anchor = top_left ? int64_t{elements_[r].place.query} : slot;
+    if (shape.alibi) query.alibi_slope = alibi_slope(view_.c, head);
+    if (shape.sinks) query.sink = sink_logit(view_.c, head);
+    rows_.push_back(query);
   }
 }
 

@@ -194,6 +194,8 @@ typedef struct kv_kernel_level {
                     kv_error* why);
   kv_status (*append)(const kv_append_args* args, kv_error* why);
   kv_status (*attend)(const kv_attend_args* args, kv_error* why);
+  /* Names that kv_batch.variant may force, ended by NULL; they live for ever. NULL: none. */
+  const char* const* variants;
 } kv_kernel_level;
 
 /* ---------------------------------------------------------------- engine level */

@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 
 #include "harness/plugin/elf.h"
@@ -14,7 +15,7 @@ namespace {
 
 constexpr const char* kEntry = "kverify_plugin_v1";
 constexpr const char* kSoname = "libcudart.so.13";
-constexpr size_t kNameBytesMax = 128;
+constexpr size_t kNameBytesMax = 128, kVariantsMax = 256;
 
 bool names_cudart(const std::string& library) { return library.starts_with("libcudart.so"); }
 
@@ -92,7 +93,8 @@ Result<void> check_conventions(const kv_conventions& c) {
 }
 
 Result<void> check_kernel_level(const kv_kernel_level& level) {
-  KV_RETURN_IF_ERROR(check_size("kv_kernel_level", level.struct_bytes, sizeof level));
+  KV_RETURN_IF_ERROR(
+      check_size("kv_kernel_level", level.struct_bytes, offsetof(kv_kernel_level, variants)));
   const char* missing = level.supports == nullptr ? "supports"
                         : level.plan == nullptr   ? "plan"
                         : level.append == nullptr ? "append"
@@ -101,6 +103,19 @@ Result<void> check_kernel_level(const kv_kernel_level& level) {
   if (missing == nullptr) return {};
   return bad_input(std::string("the plugin's kv_kernel_level.") + missing +
                    " is NULL, expected a function");
+}
+
+Result<std::vector<std::string>> variants_of(const kv_kernel_level& level) {
+  std::vector<std::string> names;
+  if (level.struct_bytes < sizeof level || level.variants == nullptr) return names;
+  while (level.variants[names.size()] != nullptr) {
+    if (names.size() == kVariantsMax)
+      return bad_input("the plugin's kv_kernel_level.variants has more than " +
+                       std::to_string(kVariantsMax) + " names, expected NULL after the last");
+    KV_ASSIGN_OR_RETURN(std::string name, name_of(level.variants[names.size()], "variant name"));
+    names.push_back(std::move(name));
+  }
+  return names;
 }
 
 }  // namespace
@@ -120,7 +135,9 @@ Result<LoadedPlugin> check_plugin(const kv_plugin* api) {
   KV_RETURN_IF_ERROR(check_conventions(api->conventions));
   if (api->kernel == nullptr && api->engine == nullptr)
     return bad_input("the plugin offers neither the kernel level nor the engine level");
-  if (api->kernel != nullptr) KV_RETURN_IF_ERROR(check_kernel_level(*api->kernel));
+  if (api->kernel == nullptr) return plugin;
+  KV_RETURN_IF_ERROR(check_kernel_level(*api->kernel));
+  KV_ASSIGN_OR_RETURN(plugin.variants, variants_of(*api->kernel));
   return plugin;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "harness/core/result.h"
 #include "harness/plugin/kverify_plugin.h"
@@ -18,7 +19,8 @@ namespace kv {
 
 struct LoadedPlugin {
   const kv_plugin* api = nullptr;
-  std::string name, version;  // printable
+  std::string name, version;          // printable
+  std::vector<std::string> variants;  // printable
 };
 
 Result<LoadedPlugin> load_plugin(const std::string& path, const CudaRuntime& runtime);

@@ -68,6 +68,30 @@ TEST(Loader, RefusesWhatThePluginDeclaresWrong) {
   EXPECT_SAYS(load(path, "convention"), "conventions.lse_base is 9, expected 0 to 1");
 }
 
+// Plugins built before the list of variants existed are shorter, and still good.
+TEST(Loader, VariantsAreOptionalAndBounded) {
+  const char* two[] = {"a", "b", nullptr};
+  const std::vector<const char*> endless(1000, "a");
+  kv_kernel_level level = {.struct_bytes = offsetof(kv_kernel_level, variants),
+                           .supports = [](auto...) { return KV_OK; },
+                           .plan = [](auto...) { return KV_OK; },
+                           .append = [](auto...) { return KV_OK; },
+                           .attend = [](auto...) { return KV_OK; },
+                           .variants = two};
+  const kv_plugin plugin = {.struct_bytes = sizeof plugin,
+                            .abi = KV_PLUGIN_ABI,
+                            .name = "n",
+                            .version = "1",
+                            .conventions = {.struct_bytes = sizeof(kv_conventions)},
+                            .kernel = &level,
+                            .engine = nullptr};
+  EXPECT_EQ(check_plugin(&plugin)->variants.size(), 0u);
+  level.struct_bytes = sizeof level;
+  EXPECT_EQ(check_plugin(&plugin)->variants, (std::vector<std::string>{"a", "b"}));
+  level.variants = endless.data();
+  EXPECT_SAYS(check_plugin(&plugin).error().message, "more than 256 names");
+}
+
 TEST(Loader, RefusesWhatIsNoPlugin) {
   EXPECT_SAYS(load(kPlugins + "libno_plugin.so"), "does not export kverify_plugin_v1");
   EXPECT_SAYS(load("/nonexistent.so"), "cannot read '/nonexistent.so'");

@@ -43,8 +43,9 @@ std::string counts_text(const std::map<std::string, uint64_t>& counts) {
 /// Features that say what a run exercised; the rest (types, sizes, designs) is in the JSON.
 bool is_told(Feature feature) {
   return feature <= Feature::kPositionOffset || feature == Feature::kGqa ||
-         feature == Feature::kMqa || feature == Feature::kWindow ||
-         feature >= Feature::kSplitForced;
+         feature == Feature::kMqa ||
+         (feature >= Feature::kSoftcap && feature <= Feature::kWindowRight) ||
+         feature >= Feature::kScheduleSeed;
 }
 
 std::string features_text(const RunSummary& summary) {

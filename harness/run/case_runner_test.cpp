@@ -218,6 +218,20 @@ TEST_F(CaseRunnerTest, WhatThePluginDoesNotOfferIsUnsupported) {
   EXPECT_NE(run.end.message.find("no splits"), std::string::npos);
 }
 
+TEST_F(CaseRunnerTest, AForcedVariantMustRunInSomeStep) {
+  auto runner = start("none");
+  ASSERT_TRUE(runner.ok());
+  Case c = small_case();
+  c.exec.variant = "host";
+  ASSERT_TRUE(runner->submit(c).ok());
+  EXPECT_EQ(finish_one(*runner).end.outcome, RunOutcome::kCompleted);
+  c.exec.variant = "other";
+  ASSERT_TRUE(runner->submit(c).ok());
+  const Run run = finish_one(*runner);
+  EXPECT_EQ(run.end.outcome, RunOutcome::kUnsupported);
+  EXPECT_NE(run.end.message.find("offered for no step"), std::string::npos) << run.end.message;
+}
+
 TEST_F(CaseRunnerTest, AnInterruptEndsTheWait) {
   std::atomic<bool> interrupted = false;
   options_.interrupted = &interrupted;

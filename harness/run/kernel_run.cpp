@@ -67,9 +67,11 @@ class KernelRun {
       end_.op_index = i;
       bench_.status.op_index = i;
       KV_ASSIGN_OR_RETURN(const bool go_on, run_operation(timeline, stream));
-      if (!go_on) break;
+      if (!go_on) return {};
     }
-    return {};
+    if (case_.exec.variant.empty() || forced_variant_ran_) return {};
+    return unsupported("exec.variant: \"" + printable(case_.exec.variant) +
+                       "\" is offered for no step of the case");
   }
 
   /// False when the plugin refused or failed: what follows would have no meaning.
@@ -85,9 +87,9 @@ class KernelRun {
       KV_ASSIGN_OR_RETURN(observation, run_step(context, timeline, step));
     }
     observation.findings = take_findings(bench_.runtime);
-    const bool chosen_by_case = !case_.exec.variant.empty() || case_.exec.split_slots != 0;
-    if (observation.status == OpStatus::kUnsupported && chosen_by_case)
+    if (observation.status == OpStatus::kUnsupported && case_.exec.split_slots != 0)
       return unsupported(observation.message);
+    forced_variant_ran_ = forced_variant_ran_ || observation.variant == case_.exec.variant;
     sink_(observation);
     return observation.status == OpStatus::kOk;
   }
@@ -168,6 +170,7 @@ class KernelRun {
   Stream stream_;
   kv_attention_shape shape_;
   std::vector<LayerPools> pools_;
+  bool forced_variant_ran_ = false;
   RunEnd end_;
 };
 
@@ -186,7 +189,8 @@ PluginFacts plugin_facts(const LoadedPlugin& plugin) {
           .lse_layout = c.lse_layout,
           .empty_row_lse = c.empty_row_lse,
           .pad_rows = c.pad_rows,
-          .promises = c.promises};
+          .promises = c.promises,
+          .variants = plugin.variants};
 }
 
 }  // namespace kv

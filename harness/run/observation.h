@@ -42,6 +42,7 @@ struct DeviceFinding {
 struct PluginFacts {
   std::string name, version;
   uint32_t lse_base = 0, lse_layout = 0, empty_row_lse = 0, pad_rows = 0, promises = 0;
+  std::vector<std::string> variants = {};  // that a case may force
 };
 
 /// kv_profile of the plan that ran.

@@ -6,12 +6,6 @@
 namespace kv {
 namespace {
 
-template <class Number>
-std::vector<std::byte> bytes_of(const std::vector<Number>& numbers) {
-  const auto bytes = std::as_bytes(std::span(numbers));
-  return {bytes.begin(), bytes.end()};
-}
-
 /// What a workspace holds before a call: "contents are arbitrary".
 std::byte workspace_poison(Poison poison) {
   return poison == Poison::kFiniteHuge ? std::byte{0x7b} : std::byte{0xff};
@@ -118,7 +112,7 @@ Result<LayerResult> LayerMemory::read_result() const {
 }
 
 Result<void> LayerMemory::add_trespasses(std::vector<Trespass>& found) const {
-  for (const InputBuffer* input : {&key, &value, &query})
+  for (const InputBuffer* input : {&key, &value, &query, &alibi_slopes, &sinks})
     KV_RETURN_IF_ERROR(input->add_trespasses(found));
   KV_RETURN_IF_ERROR(add_red_zone(output, "output", found));
   return add_red_zone(lse, "lse", found);

@@ -15,6 +15,12 @@
 
 namespace kv {
 
+template <class Number>
+std::vector<std::byte> bytes_of(const std::vector<Number>& numbers) {
+  const auto bytes = std::as_bytes(std::span(numbers));
+  return {bytes.begin(), bytes.end()};
+}
+
 /// Device memory that a plugin may only read.
 class InputBuffer {
  public:
@@ -52,6 +58,7 @@ class LayerMemory {
       : shape_(&shape), head_major_(conventions.lse_layout == KV_LSE_HEAD_MAJOR), size_(size) {}
 
   InputBuffer key, value, query;
+  InputBuffer alibi_slopes, sinks;  // no memory where the case has none
   DeviceBuffer output, lse;
 
   Result<void> allocate_outputs(const CudaRuntime& runtime);

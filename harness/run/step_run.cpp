@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "harness/case/head_inputs.h"
 #include "harness/plugin/text.h"
 #include "harness/run/batch.h"
 #include "harness/run/plugin_call.h"
@@ -55,6 +56,7 @@ class StepRun {
     batch.variant = exec.variant.empty() ? nullptr : exec.variant.c_str();
     plan_.struct_bytes = sizeof plan_;
     plan_.profile.struct_bytes = sizeof plan_.profile;
+    if (batch.variant != nullptr && !is_offered(batch)) batch.variant = nullptr;
     const bool planned = call_.run(Phase::kPlan, [&](const kv_kernel_level& plugin, kv_error* why) {
       return plugin.plan(&context_.shape, &batch, &plan_, why);
     });
@@ -73,6 +75,16 @@ class StepRun {
     call_.fail("plan asked for " + std::to_string(plan_.workspace_bytes) +
                " bytes of workspace, expected at most " + std::to_string(kWorkspaceBytesMax));
     return false;
+  }
+
+  /// Whether the variant that the case forces exists for this batch.
+  bool is_offered(const kv_batch& batch) {
+    context_.bench.status.enter(Phase::kPlan);
+    kv_plan ignored = plan_;
+    kv_error why = {};
+    why.struct_bytes = sizeof why;
+    return context_.bench.plugin.api->kernel->plan(&context_.shape, &batch, &ignored, &why) !=
+           KV_UNSUPPORTED;
   }
 
   Result<void> run_layer(uint32_t layer) {
@@ -110,6 +122,19 @@ class StepRun {
     KV_ASSIGN_OR_RETURN(memory.key, upload(TensorRole::kKey, "key"));
     KV_ASSIGN_OR_RETURN(memory.value, upload(TensorRole::kValue, "value"));
     KV_ASSIGN_OR_RETURN(memory.query, upload(TensorRole::kQuery, "query"));
+    const Shape& shape = context_.c.shape;
+    const auto upload_heads = [&](const char* name, auto value_of) -> Result<InputBuffer> {
+      std::vector<float> values;
+      for (uint32_t head = 0; head < shape.query_heads; ++head)
+        values.push_back(value_of(context_.c, HeadPlace{layer, head}));
+      return InputBuffer::upload(context_.bench.runtime, name, bytes_of(values));
+    };
+    if (shape.alibi) {
+      KV_ASSIGN_OR_RETURN(memory.alibi_slopes, upload_heads("alibi_slopes", alibi_slope));
+    }
+    if (shape.sinks) {
+      KV_ASSIGN_OR_RETURN(memory.sinks, upload_heads("sinks", sink_logit));
+    }
     KV_RETURN_IF_ERROR(memory.allocate_outputs(context_.bench.runtime));
     return memory;
   }
@@ -167,6 +192,8 @@ class StepRun {
     args.output = output.view();
     args.lse = lse.view();
     args.workspace = workspace_.data();
+    args.alibi_slopes = static_cast<const float*>(memory.alibi_slopes.data());
+    args.sinks = static_cast<const float*>(memory.sinks.data());
     args.stream = context_.stream;
     return call_.run(Phase::kAttend, [&](const kv_kernel_level& plugin, kv_error* why) {
       return plugin.attend(&args, why);

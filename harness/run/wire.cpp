@@ -69,6 +69,7 @@ void fields(auto& io, Of<PluginFacts> auto& facts) {
   io.number(facts.empty_row_lse);
   io.number(facts.pad_rows);
   io.number(facts.promises);
+  io.list(facts.variants, 8, [](auto& each, auto& name) { each.text(name, kNameMax); });
 }
 
 void fields(auto& io, Of<DeviceFinding> auto& f) {

@@ -30,6 +30,15 @@ constexpr Variant kVariants[] = {
 
 std::span<const Variant> variants() { return kVariants; }
 
+const char* const* variant_names() {
+  static constexpr auto kNames = [] {
+    std::array<const char*, std::size(kVariants) + 1> names = {};
+    for (size_t i = 0; i < std::size(kVariants); ++i) names[i] = kVariants[i].name;
+    return names;
+  }();
+  return kNames.data();
+}
+
 KernelProfile kernel_profile(Kernel kernel, const AttentionShape& shape) {
   if (kernel == kPrefill) return {mma_tile_slots(shape.head_dim), true, true, 1};
   if (kernel == kDecode) return {kWarpTileSlots, false, false, kDecodeWarps};

@@ -190,7 +190,8 @@ kv_status host_supports(const kv_attention_shape* s, kv_error* why) {
 }
 
 kv_status host_plan(const kv_attention_shape*, const kv_batch* batch, kv_plan* out, kv_error* why) {
-  if (batch->variant != nullptr || batch->split_slots != 0)
+  const bool other = batch->variant != nullptr && std::strcmp(batch->variant, "host") != 0;
+  if (other || batch->split_slots != 0)
     return say(why, KV_UNSUPPORTED, "the host plugin has one variant and no splits");
   out->workspace_bytes = 0;
   std::snprintf(out->variant, sizeof out->variant, "host");

@@ -4,8 +4,9 @@
 using namespace kv::testdata;
 
 extern "C" const kv_plugin* kverify_plugin_v1(void) {
-  static const kv_kernel_level kernel = {sizeof kernel, host_supports, host_plan, host_append,
-                                         host_attend};
+  static const char* const variants[] = {"host", nullptr};
+  static const kv_kernel_level kernel = {sizeof kernel, host_supports, host_plan,
+                                         host_append,   host_attend,   variants};
   static const kv_plugin plugin = {
       .struct_bytes = sizeof plugin,
       .abi = KV_PLUGIN_ABI,

@@ -77,7 +77,7 @@ kv_status append(const kv_append_args* args, kv_error* why) {
   return status;
 }
 
-kv_kernel_level kernel = {sizeof kernel, host_supports, host_plan, append, attend};
+kv_kernel_level kernel = {sizeof kernel, host_supports, host_plan, append, attend, nullptr};
 
 }  // namespace
 

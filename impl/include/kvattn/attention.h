@@ -109,6 +109,8 @@ Status check_shape(const AttentionShape& shape);
 /// Chooses the kernel variant. No device work.
 StatusOr<Plan> make_plan(const AttentionShape& shape, const BatchDescription& batch);
 std::string_view variant_name(const Plan& plan);
+/// Every name that BatchDescription::variant may hold, ended by nullptr.
+const char* const* variant_names();
 
 /// Writes K and V of new tokens to their slots.
 Status append(const AppendCall& call, const AttentionShape& shape);
