@@ -151,7 +151,7 @@ TEST_F(CliTest, TheRunGoesOnAfterACrash) {
 }
 
 TEST_F(CliTest, AFailureThatNeedsHistoryKeepsIt) {
-  const Ran ran = check_with(kMisbehaving, "history", {"--cases", "30"});
+  const Ran ran = check_with(kMisbehaving, "history", {"--cases", "90"});
   EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
   EXPECT_SAYS(ran.out, "with history");
   ASSERT_FALSE(found().empty());
