@@ -24,14 +24,16 @@ using Clock = std::chrono::steady_clock;
 constexpr uint64_t kDrawnDefault = 200;
 constexpr size_t kDistinctMax = 10;  // then a campaign stops, unless told to keep going
 constexpr size_t kFindingsMax = 50;
-constexpr size_t kPendingMax = 2;  // one is judged while the other runs
+constexpr std::chrono::seconds kMinimizeMax{20};  // for each distinct fault
+constexpr size_t kPendingMax = 2;                 // one is judged while the other runs
 
 class Check {
  public:
   explicit Check(const CheckOptions& options)
       : options_(options),
         output_(options.json_path),
-        findings_(options.out, options.bench, output_),
+        findings_(options.out, options.bench, output_,
+                  {.attempts_max = options.minimize_attempts, .time_max = kMinimizeMax}),
         source_(source_options(options)),
         started_(Clock::now()) {}
 

@@ -89,6 +89,7 @@ struct Parsed {
   ReplayOptions replay;
   TraceOptions trace;
   PlanOptions plan;
+  MinimizeOptions minimize;
   BenchOptions bench;  // of every command that runs something
   std::optional<std::string> json_path;
   std::string device = "cpu";
@@ -113,6 +114,11 @@ void add_check(CLI::App& app, Parsed& p) {
       ->capture_default_str();
   command->add_flag("--keep-going", p.check.keep_going,
                     "do not stop after 10 distinct or 50 findings");
+  command
+      ->add_option("--minimize-attempts", p.check.minimize_attempts,
+                   "candidates for the smaller case of each distinct fault; 0: none")
+      ->check(whole(0, 1'000'000))
+      ->capture_default_str();
   add_bench(*command, p.bench, p.device);
   add_json(*command, p.json_path);
 }
@@ -124,6 +130,22 @@ void add_replay(CLI::App& app, Parsed& p) {
   add_json(*command, p.json_path);
   CLI::App* show = app.add_subcommand("show", "say what a case does");
   show->add_option("case", p.show_path, "case file")->required();
+}
+
+void add_minimize(CLI::App& app, Parsed& p) {
+  CLI::App* command =
+      app.add_subcommand("minimize", "make a failing case small; it goes on failing the same way");
+  command->add_option("case", p.minimize.case_path, "case file")->required();
+  command->add_option("--out", p.minimize.out, "case file to write (default: CASE.min.json)")
+      ->check(named());
+  command->add_option("--seconds", p.minimize.seconds, "stop after this time")
+      ->check(number(0, 1e6))
+      ->capture_default_str();
+  command->add_option("--attempts", p.minimize.attempts, "stop after this many candidates")
+      ->check(whole(0, 1'000'000'000))
+      ->capture_default_str();
+  add_bench(*command, p.bench, p.device);
+  add_json(*command, p.json_path);
 }
 
 void add_trace_options(CLI::App& command, Parsed& p) {
@@ -204,20 +226,25 @@ Result<void> keep_input(const std::string& input, const std::string& output) {
 
 Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
   p.bench.device = p.device == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
-  p.check.bench = p.replay.bench = p.trace.bench = p.bench;
-  p.check.json_path = p.replay.json_path = p.trace.json_path = p.plan.json_path = p.json_path;
+  p.check.bench = p.replay.bench = p.trace.bench = p.minimize.bench = p.bench;
+  for (auto* path : {&p.check.json_path, &p.replay.json_path, &p.trace.json_path, &p.plan.json_path,
+                     &p.minimize.json_path}) {
+    *path = p.json_path;
+  }
   if (app.got_subcommand("worker")) {
     p.worker.device = p.bench.device;
     return static_cast<ExitCode>(run_worker(p.worker));
   }
   catch_interrupts();
-  for (const std::string& input :
-       {p.replay.case_path, p.trace.trace_path, p.plan.config_path, p.plan.trace_path}) {
+  for (const std::string& input : {p.replay.case_path, p.trace.trace_path, p.plan.config_path,
+                                   p.plan.trace_path, p.minimize.case_path}) {
     KV_RETURN_IF_ERROR(keep_input(input, p.json_path.value_or("")));
     KV_RETURN_IF_ERROR(keep_input(input, p.trace.case_path));
+    KV_RETURN_IF_ERROR(keep_input(input, p.minimize.out));
   }
   if (app.got_subcommand("check")) return check(p.check);
   if (app.got_subcommand("replay")) return replay(p.replay);
+  if (app.got_subcommand("minimize")) return minimize(p.minimize);
   if (app.got_subcommand("show")) return show(p.show_path);
   if (app.got_subcommand("plan")) return plan(p.plan);
   if (app.got_subcommand("doctor")) return doctor(p.bench);
@@ -235,6 +262,7 @@ int run(int argc, char** argv) {
   Parsed parsed;
   add_check(app, parsed);
   add_replay(app, parsed);
+  add_minimize(app, parsed);
   add_trace(app, parsed);
   add_plan(app, parsed);
   add_others(app, parsed);
@@ -257,12 +285,6 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-
-std::string default_plugin_path() {
-  std::error_code ignored;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  return (program.parent_path().parent_path() / "lib" / "libkvattn_plugin.so").string();
-}
 
 }  // namespace kv::cli
 

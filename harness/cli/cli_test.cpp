@@ -311,5 +311,43 @@ TEST_F(CliTest, JsonOnStandardOutputIsOnlyJson) {
   EXPECT_EQ(nlohmann::json::parse(ran.out).at("exit_code"), 0);
 }
 
+TEST_F(CliTest, MinimizeKeepsTheFailureAndSaysWhere) {
+  const std::string path = stored("small.json", small_case());
+  const Ran ran =
+      run_kverify({"minimize", path, "--plugin", kMisbehaving, "--json", folder_ + "/m.json"},
+                  {.environment = {{"KVERIFY_TEST_FAULT", "wrong_value"}}});
+  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+  const auto small = load_case(folder_ + "/small.min.json");
+  ASSERT_TRUE(small.ok());
+  EXPECT_EQ(small->ops.size(), 2u);
+  EXPECT_EQ(small->shape.head_dim_k, 1u);
+  EXPECT_TRUE(small->data.digest.has_value());
+  const Ran again = run_kverify({"replay", folder_ + "/small.min.json", "--plugin", kMisbehaving},
+                                {.environment = {{"KVERIFY_TEST_FAULT", "wrong_value"}}});
+  EXPECT_EQ(again.status, 1) << again.out;
+}
+
+TEST_F(CliTest, MinimizeNoticesWhatIsNotDeterministic) {
+  const std::string path = stored("small.json", small_case());
+  const Ran ran = run_kverify({"minimize", path, "--plugin", kMisbehaving},
+                              {.environment = {{"KVERIFY_TEST_FAULT", "flaky"},
+                                               {"KVERIFY_TEST_MARKER", folder_ + "/marker"}}});
+  EXPECT_EQ(ran.status, 4) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "failed in 1 of 3 runs");
+}
+
+TEST_F(CliTest, MinimizeRefusesACaseThatPasses) {
+  const Ran ran = run_kverify({"minimize", stored("small.json", small_case()), "--plugin", kHost});
+  EXPECT_EQ(ran.status, 2) << ran.out << ran.err;
+  EXPECT_SAYS(ran.err, "expected a case that fails, got pass");
+}
+
+TEST_F(CliTest, CheckOffersAMinimizedCase) {
+  const Ran ran = check_with(kMisbehaving, "wrong_value", {"--cases", "5"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_SAYS(ran.out, "minimized     " + folder_ + "/found/minimized/");
+  EXPECT_FALSE(fs::is_empty(folder_ + "/found/minimized"));
+}
+
 }  // namespace
 }  // namespace kv::cli

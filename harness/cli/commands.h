@@ -32,6 +32,7 @@ struct CheckOptions {
   std::string corpus = "corpus";  // seeds/ and regression/ are replayed first, where they exist
   std::string out = "corpus/crashing";
   bool keep_going = false;
+  uint64_t minimize_attempts = 400;  // for the smaller case offered with each distinct fault
 };
 Result<ExitCode> check(const CheckOptions& options);
 
@@ -41,6 +42,16 @@ struct ReplayOptions {
   std::optional<std::string> json_path;
 };
 Result<ExitCode> replay(const ReplayOptions& options);
+
+struct MinimizeOptions {
+  std::string case_path;
+  std::string out;  // "": beside the case, CASE.min.json
+  double seconds = 60;
+  uint64_t attempts = 5000;
+  BenchOptions bench;
+  std::optional<std::string> json_path;
+};
+Result<ExitCode> minimize(const MinimizeOptions& options);
 
 Result<ExitCode> show(const std::string& case_path);
 

@@ -16,14 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<void> make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (!error) return {};
-  return environment_error("cannot make the folder '" + folder.string() + "': " + error.message() +
-                           ". Choose another with --out.");
-}
-
 std::string content_hash(const Case& c) {
   const std::string text = case_to_json(c);
   return hex64(hash_bytes(std::as_bytes(std::span(text))));
@@ -38,6 +30,14 @@ std::string file_name(std::string failure_class) {
 }
 
 }  // namespace
+
+Result<void> make_folder(const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (!error) return {};
+  return environment_error("cannot make the folder '" + folder + "': " + error.message() +
+                           ". Choose another with --out.");
+}
 
 bool is_corpus(const std::string& root) {
   std::error_code missing;
@@ -88,7 +88,8 @@ Result<std::string> store_finding(const std::string& folder, Examined& examined)
   c.exec.preceding.clear();
   if (Timeline::create(c).ok()) c.data.digest = input_digest(c);
   const std::string stem = file_name(examined.verdict.failure_class) + "-" + content_hash(c);
-  if (!examined.preceding.empty()) KV_RETURN_IF_ERROR(make_folder(fs::path(folder) / stem));
+  if (!examined.preceding.empty())
+    KV_RETURN_IF_ERROR(make_folder((fs::path(folder) / stem).string()));
   for (size_t i = 0; i < examined.preceding.size(); ++i) {
     const std::string name = fmt::format("{}/{:04}.json", stem, i);
     KV_RETURN_IF_ERROR(save_case((fs::path(folder) / name).string(), examined.preceding[i]));

@@ -24,6 +24,9 @@ Result<Case> load_checked_case(const std::string& path);
 /// The cases that `c`, read from `path`, names as preceding; their paths are relative to it.
 Result<std::vector<Case>> load_preceding(const std::string& path, const Case& c);
 
+/// Makes `folder` and those above it, where they are not there.
+Result<void> make_folder(const std::string& folder);
+
 /// Writes the case of a finding into `folder`, which is made; returns its path. The stored case
 /// names its preceding ones.
 Result<std::string> store_finding(const std::string& folder, Examined& examined);

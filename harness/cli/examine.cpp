@@ -11,6 +11,16 @@
 namespace kv::cli {
 namespace {
 
+Result<void> run_unjudged(CaseRunner& runner, const Case& c) {
+  KV_RETURN_IF_ERROR(runner.submit(c));
+  for (;;) {
+    KV_ASSIGN_OR_RETURN(const CaseRunner::Event event, runner.next());
+    if (std::holds_alternative<RunEnd>(event)) return {};
+  }
+}
+
+}  // namespace
+
 RunnerOptions runner_options(const BenchOptions& bench, const std::string& folder) {
   RunnerOptions options;
   options.device = bench.device;
@@ -22,7 +32,6 @@ RunnerOptions runner_options(const BenchOptions& bench, const std::string& folde
   return options;
 }
 
-/// Judges the oldest pending case of the runner as its observations come.
 Result<Examined> judge_next(CaseRunner& runner, const JudgeOptions& judging, Case c,
                             const std::function<void(const OpObservation&)>& progress) {
   Examined examined;
@@ -43,16 +52,6 @@ Result<Examined> judge_next(CaseRunner& runner, const JudgeOptions& judging, Cas
     return examined;
   }
 }
-
-Result<void> run_unjudged(CaseRunner& runner, const Case& c) {
-  KV_RETURN_IF_ERROR(runner.submit(c));
-  for (;;) {
-    KV_ASSIGN_OR_RETURN(const CaseRunner::Event event, runner.next());
-    if (std::holds_alternative<RunEnd>(event)) return {};
-  }
-}
-
-}  // namespace
 
 bool same_failure(const Verdict& a, const Verdict& b) {
   const auto identity = [](const Verdict& v) {

@@ -48,6 +48,11 @@ class Examiner {
   std::unique_ptr<State> state_;
 };
 
+/// The oldest pending case of the runner, judged as its observations come; nothing is repeated.
+Result<Examined> judge_next(CaseRunner& runner, const JudgeOptions& judging, Case c,
+                            const std::function<void(const OpObservation&)>& progress);
+RunnerOptions runner_options(const BenchOptions& bench, const std::string& folder);
+
 /// Is it the same finding, down to the bits?
 bool same_failure(const Verdict& a, const Verdict& b);
 

@@ -1,19 +1,14 @@
 #include "harness/cli/findings.h"
 
+#include <filesystem>
+
 #include "harness/cli/corpus.h"
+#include "harness/cli/minimized.h"
+#include "harness/judge/fingerprint.h"
 #include "harness/report/record.h"
 
 namespace kv::cli {
 namespace {
-
-std::string fault(const Verdict& verdict) {
-  std::string key = verdict.failure_class + "\n" + verdict.variant;
-  if (!verdict.findings.empty()) {
-    const DeviceFinding& first = verdict.findings.front();
-    key += "\n" + first.kernel + "\n" + std::to_string(first.ptx_line);
-  }
-  return key;
-}
 
 std::string quoted(const std::string& path) {
   const bool plain = path.find_first_not_of(
@@ -41,16 +36,36 @@ Result<void> FindingSink::add(Examined examined, const std::string& case_path) {
   if (path.empty() && !folder_.empty()) {
     KV_ASSIGN_OR_RETURN(path, store_finding(folder_, examined));
   }
-  if (!known_.insert(fault(examined.verdict)).second) return {};
+  const Fingerprint fault = fingerprint_of(examined.c, examined.verdict);
+  if (!known_.insert(fault.text()).second) return {};
+  KV_ASSIGN_OR_RETURN(const std::string minimized, offer_minimized(examined, path));
   const Record record{.c = std::move(examined.c),
                       .verdict = std::move(examined.verdict),
                       .history = !examined.preceding.empty(),
                       .case_path = path,
                       .replay = path.empty() ? "" : replay_command(path, bench_),
+                      .minimized = minimized,
                       .output = std::move(examined.output)};
   output_.say("\n" + record_text(record) + "\n");
   json_.push_back(record_json(record));
   return {};
+}
+
+// Not of what needs others before it or takes its time to fail: `kverify minimize` is for those.
+Result<std::string> FindingSink::offer_minimized(const Examined& examined,
+                                                 const std::string& path) const {
+  const Verdict& v = examined.verdict;
+  const bool quick = v.outcome == Outcome::kFail && examined.preceding.empty() &&
+                     v.failure_class != "hang" && v.failure_class != "memory";
+  if (!quick || minimizing_.attempts_max == 0 || folder_.empty()) return std::string();
+  const std::filesystem::path folder = std::filesystem::path(folder_) / "minimized";
+  KV_RETURN_IF_ERROR(make_folder(folder.string()));
+  const std::string out = (folder / std::filesystem::path(path).filename()).string();
+  KV_ASSIGN_OR_RETURN(Reproducer reproducer, Reproducer::start(bench_, path, examined.c));
+  const auto m =
+      minimize_to(out, examined.c, fingerprint_of(examined.c, v), reproducer, minimizing_);
+  if (!m.ok()) return m.error();
+  return out;
 }
 
 }  // namespace kv::cli

@@ -1,7 +1,7 @@
 // Purpose: what a command does with a finding: store it, tell it, count it.
-// Contract: every finding's case is stored; the same fault is told once, and how often it came is
-// in the summary. A fault is known by its class, the variant that ran and the instruction that the
-// device named.
+// Contract: every finding's case is stored; the same fault, as its fingerprint knows it, is told
+// once, and how often it came is in the summary. Where asked, a fault that is told comes with a
+// minimised case, in FOLDER/minimized under the name of the finding's own.
 // Example: FindingSink sink(options.out, options.bench, output); sink.add(examined);
 #pragma once
 
@@ -11,14 +11,16 @@
 
 #include "harness/cli/examine.h"
 #include "harness/cli/output.h"
+#include "harness/minimize/minimize.h"
 
 namespace kv::cli {
 
 class FindingSink {
  public:
-  /// `folder`: "" to store nothing.
-  FindingSink(std::string folder, const BenchOptions& bench, const Output& output)
-      : folder_(std::move(folder)), bench_(bench), output_(output) {}
+  /// `folder`: "" to store nothing. `minimizing`: limits for each fault; no attempts, no offer.
+  FindingSink(std::string folder, const BenchOptions& bench, const Output& output,
+              const MinimizeLimits& minimizing = {.attempts_max = 0})
+      : folder_(std::move(folder)), bench_(bench), output_(output), minimizing_(minimizing) {}
 
   /// `case_path`: where the case came from, "" when it was drawn. Findings only.
   Result<void> add(Examined examined, const std::string& case_path);
@@ -28,9 +30,12 @@ class FindingSink {
   const nlohmann::ordered_json& json() const { return json_; }
 
  private:
+  Result<std::string> offer_minimized(const Examined& examined, const std::string& path) const;
+
   std::string folder_;
   const BenchOptions& bench_;
   const Output& output_;
+  MinimizeLimits minimizing_;
   std::set<std::string> known_;
   size_t total_ = 0;
   nlohmann::ordered_json json_ = nlohmann::ordered_json::array();

@@ -1,6 +1,7 @@
 // Purpose: one finding, told to a person and to a program.
 // Contract: holds every field of DESIGN 'A divergence record'. The JSON is a pure function of the
-// record without `output`, which only the text shows.
+// record without `minimized` and
+// `output`, which only the text shows.
 // Example: puts(record_text(record).c_str()); json["failures"].push_back(record_json(record));
 #pragma once
 
@@ -18,6 +19,7 @@ struct Record {
   bool history = false;   // appears only after the cases of c.exec.preceding
   std::string case_path;  // "" when the case was not written
   std::string replay;     // command line that shows it again
+  std::string minimized;  // file of a smaller case of the same fault; text only, like output
   std::string output;     // the last of what the code under test printed
 };
 

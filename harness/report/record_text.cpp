@@ -151,6 +151,7 @@ std::string record_text(const Record& r) {
     line(out, "history",
          fmt::format("only after {} other cases in the same process", r.c.exec.preceding.size()));
   line(out, "printed", r.output);
+  line(out, "minimized", r.minimized);
   line(out, "replay", r.replay);
   return out;
 }

@@ -1,0 +1,71 @@
+#include "harness/judge/fingerprint.h"
+
+#include "harness/case/names.h"
+#include "harness/judge/device_stage.h"
+
+namespace kv {
+namespace {
+
+const char* property_name(Stage stage) {
+  switch (stage) {
+    case Stage::kDevice:
+      return "device";
+    case Stage::kContract:
+      return "contract";
+    case Stage::kStructure:
+      return "structure";
+    case Stage::kProvenance:
+      return "provenance";
+    case Stage::kExact:
+    case Stage::kInterval:
+      return "values";
+    case Stage::kMetamorphic:
+      return "metamorphic";
+  }
+  return "?";
+}
+
+// The kernel that the deciding finding names; findings that fail nothing may stand before it.
+std::string kernel_of(const Verdict& verdict) {
+  if (verdict.stage != Stage::kDevice) return "";
+  for (const DeviceFinding& f : verdict.findings) {
+    if (verdict.failure_class == "device:" + finding_kind_name(f.kind)) {
+      return kernel_family(f.kernel);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string kernel_family(const std::string& kernel) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  std::string name = kernel;
+  for (size_t at; (at = name.find(kAnonymous)) != std::string::npos;) {
+    name.erase(at, kAnonymous.size());
+  }
+  name = name.substr(0, name.find_first_of("<("));
+  return name.substr(name.rfind(' ') + 1);  // npos + 1: no return type
+}
+
+std::string Fingerprint::text() const {
+  std::string text = property;
+  for (const std::string& part : {failure_class, operation, variant, kernel}) {
+    if (!part.empty()) text += " " + part;
+  }
+  return text;
+}
+
+Fingerprint fingerprint_of(const Case& c, const Verdict& verdict) {
+  Fingerprint f;
+  f.property = property_name(verdict.stage);
+  f.failure_class = verdict.failure_class;
+  f.variant = verdict.variant;
+  f.kernel = kernel_of(verdict);
+  if (verdict.divergence && verdict.divergence->op_index < c.ops.size()) {
+    f.operation = op_name(c.ops[verdict.divergence->op_index]);
+  }
+  return f;
+}
+
+}  // namespace kv
