@@ -4,32 +4,12 @@
 #include <cstring>
 
 #include "harness/plugin/kverify_plugin.h"
+#include "impl/plugin/engine_level.h"
 #include "kvattn/attention.h"
 
 namespace {
 
 using namespace kvattn;
-
-kv_status answer(const Status& status, kv_error* why) {
-  if (!status.ok() && why != nullptr) {
-    const size_t length = std::min(status.text().size(), sizeof why->text - 1);
-    std::memcpy(why->text, status.text().data(), length);
-    why->text[length] = '\0';
-  }
-  switch (status.code()) {
-    case StatusCode::kOk:
-      return KV_OK;
-    case StatusCode::kRefused:
-      return KV_REFUSED;
-    case StatusCode::kExhausted:
-      return KV_EXHAUSTED;
-    case StatusCode::kUnsupported:
-      return KV_UNSUPPORTED;
-    case StatusCode::kFailed:
-      return KV_FAILED;
-  }
-  return KV_FAILED;
-}
 
 StatusOr<DType> dtype_of(const char* name, DLDataType dtype) {
   if (dtype.lanes == 1) {
@@ -244,7 +224,7 @@ const kv_plugin kPlugin = {
                     .pad_rows = KV_PAD_ROWS_COMPUTED,
                     .promises = KV_PROMISE_DETERMINISTIC | KV_PROMISE_BATCH | KV_PROMISE_PAGE},
     .kernel = &kKernelLevel,
-    .engine = nullptr};
+    .engine = &engine_level()};
 
 }  // namespace
 

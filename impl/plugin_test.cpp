@@ -40,7 +40,7 @@ TEST(Plugin, DeclaresItsConventions) {
   EXPECT_STREQ(plugin().name, "kvattn");
   EXPECT_EQ(plugin().conventions.lse_base, static_cast<uint32_t>(KV_LSE_NATURAL));
   ASSERT_NE(plugin().kernel, nullptr);
-  EXPECT_EQ(plugin().engine, nullptr);
+  EXPECT_NE(plugin().engine, nullptr);
 }
 
 TEST(Plugin, SaysWhatItDoesNotOffer) {

@@ -13,7 +13,7 @@
  *    complete. Arrays of a snapshot live until the next call.
  *  - There is no padding in the cache: slot s of a request is its (s+1)-th token.
  *
- * Example, in full:  impl/engine_plugin.cpp.
+ * Example, in full:  impl/plugin/engine_level.cpp.
  */
 /* The comments beside the fields stand in columns. */
 /* clang-format off */
@@ -105,7 +105,7 @@ typedef struct kv_step_row {
   uint64_t length;                /* refused unless it equals the stored length (of the draft cache
                                      when the step is the draft model's) */
   uint32_t append_tokens;         /* 0..step_tokens_max */
-  uint32_t query_tokens;          /* 0..length + append_tokens */
+  uint32_t query_tokens;          /* 0..length + append_tokens, at most step_tokens_max */
   uint32_t speculative_tokens;    /* the last of the appended that a truncate may take back: they
                                      are not published, and windows do not advance by them, until
                                      a later append, or a truncate, settles which of them stay */

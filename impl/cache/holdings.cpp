@@ -74,6 +74,8 @@ int64_t PagedCache::State::first_needed_page(int32_t group, int64_t length) cons
   return std::max<int64_t>(length - 1 - window(group), 0) / page_slots();
 }
 
+// Not when a step is launched: its own first queries see further back. A later step in flight keeps
+// what it sees by its fence.
 void PagedCache::State::expire(Content& c) {
   for (int32_t g = 0; g < group_count(); ++g) {
     for (const int64_t first = first_needed_page(g, c.settled); c.kept[g] < first; ++c.kept[g]) {

@@ -15,7 +15,8 @@ PagedCacheConfig small() {
           .batch_slots = 2,
           .requests = 3,
           .context_limit = SlotCount(24),
-          .step_slots_max = SlotCount(24)};
+          .step_slots_max = SlotCount(24),
+          .steps_in_flight_max = 2};
 }
 
 /// All that a snapshot shows, as text.

@@ -7,9 +7,8 @@
 #include "impl/cache/state.h"
 
 namespace kvattn {
-namespace {
 
-Status check_config(const PagedCacheConfig& c) {
+Status PagedCache::check_config(const PagedCacheConfig& c) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   if (c.groups.empty()) return refused("cache: expected at least one group of layers");
   for (const LayerGroup& g : c.groups) {
@@ -29,6 +28,7 @@ Status check_config(const PagedCacheConfig& c) {
                          {"batch slots", c.batch_slots, 1, kMax},
                          {"requests", c.requests, c.batch_slots, kMax},
                          {"slots of a request", c.context_limit.value, 1, kMax},
+                         {"steps in flight", c.steps_in_flight_max, 1, kStepsInFlightMax},
                          {"slots of a step", c.step_slots_max.value, 1, kMax},
                          {"bits of a prefix hash", c.prefix_hash_bits, 0, 64}}) {
     if (b.value < b.low || b.value > b.high) {
@@ -43,8 +43,6 @@ Status check_config(const PagedCacheConfig& c) {
   }
   return {};
 }
-
-}  // namespace
 
 PagedCache::State::State(const PagedCacheConfig& c)
     : config(c),

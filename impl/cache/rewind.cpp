@@ -68,39 +68,54 @@ void PagedCache::State::drop_shifted(Content& c, int32_t group, SlotRange gap) {
   table.erase(table.begin() + first, table.begin() + last);
 }
 
-StatusOr<std::span<const SlotCopy>> PagedCache::shift(const Handle& handle, SlotRange gap) {
-  State& s = *state_;
-  StatusOr<Request*> found = s.require_active("shift", handle);
-  if (!found.ok()) return found.status();
-  Content& c = s.content(**found);
+// Whole pages can be let go without copying.
+PageCount PagedCache::State::pages_shifted(const Content& c, SlotRange gap) const {
   const int64_t begin = gap.begin.value, end = gap.end.value, length = c.length();
-  if (begin < 0 || begin >= end || end > length) {
-    return refused("shift: request ", index_of(handle.request), ": expected a range in ", length,
-                   " slots that is not empty, got ", begin, " to ", end);
+  const bool whole_pages = begin % page_slots() == 0 && end % page_slots() == 0;
+  if (whole_pages || end == length) return PageCount(0);
+  const PageCount pages =
+      pages_for(SlotCount(length - (end - begin)), page_slots()) - PageCount(begin / page_slots());
+  return PageCount(pages.value * group_count());
+}
+
+Status PagedCache::State::why_no_shift(const Handle& handle, SlotRange gap) {
+  StatusOr<Request*> found = require_active("shift", handle);
+  if (!found.ok()) return found.status();
+  const Content& c = content(**found);
+  if (gap.begin.value < 0 || gap.begin >= gap.end || gap.end.value > c.length()) {
+    return refused("shift: request ", index_of(handle.request), ": expected a range in ",
+                   c.length(), " slots that is not empty, got ", gap.begin, " to ", gap.end);
   }
   if (std::ranges::any_of(c.kept, [](int64_t pages) { return pages > 0; })) {
     return refused("shift: request ", index_of(handle.request), " has slots that have expired");
   }
+  return why_no_room("shift", pages_shifted(c, gap));
+}
+
+Status PagedCache::check_shift(const Handle& handle, SlotRange gap) const {
+  return state_->why_no_shift(handle, gap);
+}
+
+StatusOr<std::span<const SlotCopy>> PagedCache::shift(const Handle& handle, SlotRange gap) {
+  State& s = *state_;
+  KVATTN_RETURN_IF_ERROR(s.why_no_shift(handle, gap));
+  Content& c = s.content(*s.find(handle.request));
+  const int64_t begin = gap.begin.value, end = gap.end.value;
+  const PageCount pages = s.pages_shifted(c, gap);
+  KVATTN_RETURN_IF_ERROR(s.reserve("shift", pages));
   s.copies.clear();
-  const bool whole_pages = begin % s.page_slots() == 0 && end % s.page_slots() == 0;
-  if (end == length) {
+  if (end == c.length()) {
     s.cut(c, begin);
-  } else {
-    const PageCount pages = pages_for(SlotCount(length - (end - begin)), s.page_slots()) -
-                            PageCount(begin / s.page_slots());
-    if (!whole_pages) {
-      KVATTN_RETURN_IF_ERROR(s.reserve("shift", PageCount(pages.value * s.group_count())));
-    }
-    for (int32_t g = 0; g < s.group_count(); ++g) {
-      whole_pages ? s.drop_shifted(c, g, gap) : s.copy_shifted(c, g, gap);
-    }
-    s.cut_path(c, begin / s.page_slots());
-    s.cut_written(c, begin);
-    c.path_slots = std::min(c.path_slots, begin);
-    c.tokens.erase(c.tokens.begin() + begin, c.tokens.begin() + end);
-    c.settled = c.length();
+    return std::span<const SlotCopy>(s.copies);
   }
-  s.expire(c);
+  for (int32_t g = 0; g < s.group_count(); ++g) {
+    pages.value == 0 ? s.drop_shifted(c, g, gap) : s.copy_shifted(c, g, gap);
+  }
+  s.cut_path(c, begin / s.page_slots());
+  s.cut_written(c, begin);
+  c.path_slots = std::min(c.path_slots, begin);
+  c.tokens.erase(c.tokens.begin() + begin, c.tokens.begin() + end);
+  c.settled = c.length();
   return std::span<const SlotCopy>(s.copies);
 }
 

@@ -6,13 +6,13 @@
 
 namespace kvattn {
 
-// A window keeps what the query before the first unsettled slot sees, and what two steps append:
-// the one that has just run, whose tokens may all be speculative, and the next.
+// A window keeps what the query before the first unsettled slot sees, what the steps in flight
+// append, and the tokens of the step before them, which may all be speculative.
 PageCount PagedCache::State::worst_pages(SlotCount slots_max) const {
   PageCount pages;
   for (int32_t g = 0; g < group_count(); ++g) {
     int64_t slots = slots_max.value;
-    const int64_t appended = 2 * config.step_slots_max.value;
+    const int64_t appended = (config.steps_in_flight_max + 1) * config.step_slots_max.value;
     if (window(g) >= 0 && window(g) < slots - appended - 2 * page_slots()) {
       slots = window(g) + 1 + appended + page_slots();
     }
@@ -75,13 +75,16 @@ bool PagedCache::State::allocation_fails(PageCount pages) {
   return fails;
 }
 
-Status PagedCache::State::reserve(const char* operation, PageCount pages) {
+Status PagedCache::State::why_no_room(const char* operation, PageCount pages) const {
   const PageCount missing = pages - pool.free_pages();
   const PageCount evictable = missing.value > 0 ? pool.evictable(missing) : PageCount(0);
-  if (evictable < missing) {
-    return exhausted(operation, ": expected ", pages, " pages, got ", pool.free_pages(),
-                     " free and ", evictable, " that could be evicted");
-  }
+  if (evictable >= missing) return {};
+  return exhausted(operation, ": expected ", pages, " pages, got ", pool.free_pages(), " free and ",
+                   evictable, " that could be evicted");
+}
+
+Status PagedCache::State::reserve(const char* operation, PageCount pages) {
+  KVATTN_RETURN_IF_ERROR(why_no_room(operation, pages));
   if (allocation_fails(pages)) return exhausted(operation, ": an allocation was made to fail");
   while (pool.free_pages() < pages) evict_oldest();
   return {};

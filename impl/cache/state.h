@@ -93,6 +93,7 @@ struct PagedCache::State {
   PageCount committed() const;  // worst cases of the active requests
   Status why_no_budget(const char* operation, SlotCount slots_max) const;
   Status why_no_request(const char* operation, RequestId id, SlotCount slots_max) const;
+  Status why_no_room(const char* operation, PageCount pages) const;
   /// Ok: `pages` can be taken now.
   Status reserve(const char* operation, PageCount pages);
   bool allocation_fails(PageCount pages);
@@ -125,6 +126,8 @@ struct PagedCache::State {
 
   // Rewinding (rewind.cpp).
   void cut(Content& c, int64_t length);
+  PageCount pages_shifted(const Content& c, SlotRange gap) const;
+  Status why_no_shift(const Handle& handle, SlotRange gap);
   void copy_shifted(Content& c, int32_t group, SlotRange gap);
   void drop_shifted(Content& c, int32_t group, SlotRange gap);
 

@@ -91,14 +91,10 @@ void PagedCache::State::append_row(const AppendRow& row) {
   }
   c.pending[c.pending_count++] = {.step = launched, .end = c.length()};
   c.settled = c.length() - row.speculative.value;
-  expire(c);
 }
 
-StatusOr<LaunchedStep> PagedCache::step(std::span<const AppendRow> rows) {
+Status PagedCache::check_step(std::span<const AppendRow> rows) const {
   State& s = *state_;
-  if (s.in_flight_count == kStepsInFlightMax) {
-    return exhausted("step: ", kStepsInFlightMax, " steps are in flight already");
-  }
   for (size_t i = 0; i < rows.size(); ++i) {
     KVATTN_RETURN_IF_ERROR(s.why_no_append(rows[i]));
     for (size_t j = 0; j < i; ++j) {
@@ -107,6 +103,15 @@ StatusOr<LaunchedStep> PagedCache::step(std::span<const AppendRow> rows) {
       }
     }
   }
+  if (s.in_flight_count == s.config.steps_in_flight_max) {
+    return exhausted("step: ", s.in_flight_count, " steps are in flight already");
+  }
+  return s.why_no_room("step", s.pages_needed(rows));
+}
+
+StatusOr<LaunchedStep> PagedCache::step(std::span<const AppendRow> rows) {
+  State& s = *state_;
+  KVATTN_RETURN_IF_ERROR(check_step(rows));
   KVATTN_RETURN_IF_ERROR(s.reserve("step", s.pages_needed(rows)));
   s.launched = static_cast<StepNumber>(index_of(s.launched) + 1);
   s.in_flight[s.in_flight_count++] = s.launched;
@@ -133,15 +138,17 @@ Status PagedCache::complete(StepNumber step) {
   if (std::ranges::find(flying, step) == flying.end()) {
     return refused("complete: step ", index_of(step), " is not in flight");
   }
+  const auto later = std::ranges::remove_if(flying, [&](StepNumber n) { return n <= step; });
+  s.in_flight_count = static_cast<int>(later.begin() - flying.begin());
+  s.pool.complete(step);
   for (const Request& r : s.requests) {
     if (!r.exists) continue;
     Content& c = s.content(r);
     s.settle_writes(c, step);
-    if (r.state == RequestState::kActive) s.publish(c);
+    if (r.state != RequestState::kActive) continue;
+    s.publish(c);
+    s.expire(c);
   }
-  const auto later = std::ranges::remove_if(flying, [&](StepNumber n) { return n <= step; });
-  s.in_flight_count = static_cast<int>(later.begin() - flying.begin());
-  s.pool.complete(step);
   return {};
 }
 

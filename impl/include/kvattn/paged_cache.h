@@ -21,12 +21,12 @@
 //  - One thread at a time.
 //
 // Example:
-//   PagedCache cache = *PagedCache::create({.groups = {{.layers = 32}}, .pages = PageCount(4096),
-//                                           .page_slots = 16, .batch_slots = 64, ...});
-//   Handle h = *cache.admit({.request = RequestId{7}, .prompt = tokens, .slots_max =
-//   SlotCount(900)}); const AppendRow row = {.handle = h, .tokens =
-//   tokens.subspan(h.length.value)}; LaunchedStep step = *cache.step({&row, 1});  // copies, then K
-//   and V of the new slots, attend cache.complete(step.number);
+//   PagedCache cache = *PagedCache::create({.pages = PageCount(4096), ...});
+//   Handle h = *cache.admit({.request = RequestId{7}, .prompt = tokens, ...});
+//   const AppendRow row = {.handle = h, .tokens = tokens.subspan(h.length.value)};
+//   LaunchedStep step = *cache.step({&row, 1});
+//   // enqueue step.copies, write K and V of the new slots to cache.table(h, group), attend; then
+//   cache.complete(step.number);
 #pragma once
 
 #include <cstdint>
@@ -52,14 +52,15 @@ struct LayerGroup {
 struct PagedCacheConfig {
   std::vector<LayerGroup> groups;
   PageCount pages, host_pages;
-  int64_t page_slots = 16;    // a power of two
-  ByteCount page_bytes{1};    // of one page: K and V of all layers of a group
-  DType dtype = DType::kF16;  // of what the pages hold
-  int32_t batch_slots = 1;    // active requests
-  int32_t requests = 1;       // existing requests, preempted ones included
-  SlotCount context_limit;    // of one request
-  SlotCount step_slots_max;   // that one row of a step appends
-  double overcommit = 1.0;    // admitted worst cases <= overcommit * bytes of the pool
+  int64_t page_slots = 16;      // a power of two
+  ByteCount page_bytes{1};      // of one page: K and V of all layers of a group
+  DType dtype = DType::kF16;    // of what the pages hold
+  int32_t batch_slots = 1;      // active requests
+  int32_t requests = 1;         // existing requests, preempted ones included
+  SlotCount context_limit;      // of one request
+  SlotCount step_slots_max;     // that one row of a step appends
+  int steps_in_flight_max = 1;  // up to kStepsInFlightMax
+  double overcommit = 1.0;      // admitted worst cases <= overcommit * bytes of the pool
   bool prefix_index = true;
   int32_t prefix_hash_bits = 64;  // fewer only to make collisions happen
 };
@@ -112,8 +113,7 @@ struct LaunchedStep {
   std::span<const SlotCopy> copies;  // before anything is written
 };
 struct Resumed {
-  Handle
-      handle;  // length: slots that hold their bytes; after a recompute the rest is appended again
+  Handle handle;  // its length: slots that hold bytes; after a recompute the rest is appended again
   std::span<const HostCopy> copies;  // from the host, after a swap
 };
 struct SlotRange {
@@ -127,6 +127,8 @@ struct Restoration {
 
 class PagedCache {
  public:
+  /// Ok: create() will take it.
+  static Status check_config(const PagedCacheConfig& config);
   static StatusOr<PagedCache> create(const PagedCacheConfig& config);
   PagedCache(PagedCache&&) noexcept;
   PagedCache& operator=(PagedCache&&) noexcept;
@@ -139,9 +141,11 @@ class PagedCache {
   /// Launches a step that appends to each row's request, distinct requests all: copies shared tail
   /// pages, takes new ones, evicts for them. Fails as a whole.
   StatusOr<LaunchedStep> step(std::span<const AppendRow> rows);
+  /// What step() would answer, but for an allocation made to fail.
+  Status check_step(std::span<const AppendRow> rows) const;
 
   /// The step and all before it have ended: their pages may be reused, what they filled is
-  /// published.
+  /// published, what no later query sees expires.
   Status complete(StepNumber step);
 
   /// A child that holds all that the parent holds, under its own id.
@@ -156,7 +160,9 @@ class PagedCache {
 
   /// Drops slots [begin, end) and closes the gap. Refused when a window has let slots go. What
   /// follows the gap is not published.
-  StatusOr<std::span<const SlotCopy>> shift(const Handle& handle, SlotRange range);
+  StatusOr<std::span<const SlotCopy>> shift(const Handle& handle, SlotRange gap);
+  /// What shift() would answer, but for an allocation made to fail.
+  Status check_shift(const Handle& handle, SlotRange gap) const;
 
   /// The request ends, whatever its state, and whatever is in flight.
   Status release(const Handle& handle);

@@ -1,0 +1,278 @@
+#include "kvattn/cuda_store.h"
+
+#include <algorithm>
+
+#include "impl/engine/step_buffers.h"
+#include "kvattn/pool.h"
+
+namespace kvattn {
+namespace {
+
+Status from_cuda(const char* what, cudaError_t error) {
+  if (error == cudaSuccess) return {};
+  return failed(what, ": CUDA error ", static_cast<int>(error), " (", cudaGetErrorString(error),
+                ")");
+}
+
+class Events {
+ public:
+  Status create() {
+    for (cudaEvent_t& event : events_) {
+      KVATTN_RETURN_IF_ERROR(
+          from_cuda("event", cudaEventCreateWithFlags(&event, cudaEventDisableTiming)));
+    }
+    return {};
+  }
+  ~Events() {
+    for (cudaEvent_t event : events_) {
+      if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
+    }
+  }
+  Events() = default;
+  Events(const Events&) = delete;
+  Events& operator=(const Events&) = delete;
+  cudaEvent_t of(StepNumber step) const { return events_[index_of(step) % events_.size()]; }
+
+ private:
+  std::array<cudaEvent_t, kStepsInFlightMax> events_ = {};
+};
+
+class CudaStore final : public Store {
+ public:
+  CudaStore(const StoreSize& size, const AttentionShape& shape, cudaStream_t stream, KvPool pool,
+            StepBuffers buffers, std::vector<BlockTable> tables)
+      : size_(size),
+        shape_(shape),
+        stream_(stream),
+        pool_(std::move(pool)),
+        buffers_(std::move(buffers)),
+        tables_(std::move(tables)) {
+    const int64_t layers = std::ranges::max(size.groups, {}, &LayerGroup::layers).layers;
+    host_page_bytes_ = layers * size.page_slots * (size.layout.key + size.layout.value);
+    host_.resize(size.host_pages.value * host_page_bytes_);
+    table_rows_.reserve(2 * size.batch_slots + 1);
+  }
+  Status create_events() { return events_.create(); }
+  // Nobody may free memory under work that is still running.
+  ~CudaStore() override { static_cast<void>(cudaStreamSynchronize(stream_)); }
+
+  SlotLayout layout() const override { return size_.layout; }
+
+  Status check(const Batch& batch) override {
+    if (!batch.attends || batch.queries == 0) return {};
+    buffers_.lay_out(batch);
+    StatusOr<Plan> plan = plan_of_batch();
+    if (plan.ok() && plan->workspace_bytes > buffers_.workspace_bytes()) {
+      return exhausted("step: expected a workspace of at most ", buffers_.workspace_bytes(),
+                       " bytes, got ", plan->workspace_bytes);
+    }
+    return plan.status();
+  }
+
+  Status copy(std::span<const SlotCopy> copies) override {
+    for (const SlotCopy& c : copies) {
+      for (int32_t layer = 0; layer < size_.groups[index_of(c.group)].layers; ++layer) {
+        KVATTN_RETURN_IF_ERROR(move_rows(rows(c.to, c.to_slot, layer),
+                                         rows(c.from, c.from_slot, layer), c.slots,
+                                         cudaMemcpyDeviceToDevice));
+      }
+    }
+    return {};
+  }
+
+  Status to_host(std::span<const HostCopy> copies) override {
+    for (const HostCopy& c : copies) {
+      for (int32_t layer = 0; layer < size_.groups[index_of(c.group)].layers; ++layer) {
+        KVATTN_RETURN_IF_ERROR(move_rows(host_rows(c.host_page, layer), rows(c.page, 0, layer),
+                                         c.slots, cudaMemcpyDeviceToHost));
+      }
+    }
+    return {};
+  }
+  Status from_host(std::span<const HostCopy> copies) override {
+    // Copies from pageable memory read it at once: what is still on its way there must have
+    // arrived.
+    KVATTN_RETURN_IF_ERROR(from_cuda("resume", cudaStreamSynchronize(stream_)));
+    for (const HostCopy& c : copies) {
+      for (int32_t layer = 0; layer < size_.groups[index_of(c.group)].layers; ++layer) {
+        KVATTN_RETURN_IF_ERROR(move_rows(rows(c.page, 0, layer), host_rows(c.host_page, layer),
+                                         c.slots, cudaMemcpyHostToDevice));
+      }
+    }
+    return {};
+  }
+
+  StatusOr<StepTensors> begin(const Batch& batch) override;
+  Status upload(void* to, const void* from, ByteCount bytes) override {
+    return move(to, from, bytes.value, cudaMemcpyHostToDevice);
+  }
+  Status append(int32_t layer) override;
+  Status attend(int32_t layer, const LayerResult& result) override;
+
+  Status mark(StepNumber step) override {
+    return from_cuda("step", cudaEventRecord(events_.of(step), stream_));
+  }
+  Status wait(StepNumber step) override {
+    return from_cuda("step", cudaEventSynchronize(events_.of(step)));
+  }
+
+  Status read(const SlotPlace& place, const SlotBytes& out) override {
+    const Rows from = rows(place.page, place.slot, place_of(place.layer).layer);
+    KVATTN_RETURN_IF_ERROR(move_rows({out.key, out.value}, from, 1, cudaMemcpyDeviceToHost));
+    return from_cuda("read", cudaStreamSynchronize(stream_));
+  }
+  Status write(const SlotPlace& place, const ConstSlotBytes& bytes) override {
+    const Rows to = rows(place.page, place.slot, place_of(place.layer).layer);
+    KVATTN_RETURN_IF_ERROR(move(to.key, bytes.key, size_.layout.key, cudaMemcpyHostToDevice));
+    return move(to.value, bytes.value, size_.layout.value, cudaMemcpyHostToDevice);
+  }
+
+ private:
+  struct Rows {
+    void *key, *value;
+  };
+  struct LayerPlace {
+    int32_t group, layer;  // the latter within the group
+  };
+  LayerPlace place_of(int32_t layer) const {
+    int32_t group = 0;
+    while (layer >= size_.groups[group].layers) layer -= size_.groups[group++].layers;
+    return {group, layer};
+  }
+  /// Slots of a page, one after the other.
+  Rows rows(Page page, int64_t slot, int32_t layer) const {
+    const CacheView cache = *pool_.layer(layer, tables_[0]);
+    const int64_t at = index_of(page) * size_.page_slots + slot;
+    return {static_cast<char*>(cache.key.data) + at * size_.layout.key,
+            static_cast<char*>(cache.value.data) + at * size_.layout.value};
+  }
+  Rows host_rows(HostPage page, int32_t layer) {
+    char* key = host_.data() + index_of(page) * host_page_bytes_ +
+                layer * size_.page_slots * (size_.layout.key + size_.layout.value);
+    return {key, key + size_.page_slots * size_.layout.key};
+  }
+  Status move(void* to, const void* from, int64_t bytes, cudaMemcpyKind kind) {
+    if (bytes == 0) return {};
+    return from_cuda("copy", cudaMemcpyAsync(to, from, bytes, kind, stream_));
+  }
+  Status move_rows(const Rows& to, const Rows& from, int32_t slots, cudaMemcpyKind kind) {
+    KVATTN_RETURN_IF_ERROR(move(to.key, from.key, slots * size_.layout.key, kind));
+    return move(to.value, from.value, slots * size_.layout.value, kind);
+  }
+  AttentionShape shape_of(int32_t group) const {
+    AttentionShape shape = shape_;
+    shape.window_left = size_.groups[group].window_left;
+    return shape;
+  }
+  StatusOr<Plan> plan_of_batch() const {
+    return make_plan(
+        shape_, {.query_lengths = buffers_.query_lengths(), .kv_lengths = buffers_.kv_lengths()});
+  }
+
+  StoreSize size_;
+  AttentionShape shape_;
+  cudaStream_t stream_;
+  KvPool pool_;
+  StepBuffers buffers_;
+  std::vector<BlockTable> tables_;  // [group]
+  std::vector<std::span<const Page>> table_rows_;
+  Events events_;
+  std::vector<char> host_;
+  int64_t host_page_bytes_ = 0;
+  Plan plan_;
+  Batch batch_;
+};
+
+StatusOr<StepTensors> CudaStore::begin(const Batch& batch) {
+  batch_ = batch;
+  buffers_.lay_out(batch);
+  const auto groups = static_cast<int32_t>(size_.groups.size());
+  for (int32_t g = 0; g < groups; ++g) {
+    table_rows_.clear();
+    for (const auto& r : buffers_.device_rows()) {
+      table_rows_.push_back(r.row == nullptr ? std::span<const Page>() : r.row->tables[g]);
+    }
+    KVATTN_RETURN_IF_ERROR(tables_[g].upload(table_rows_, stream_));
+  }
+  KVATTN_RETURN_IF_ERROR(buffers_.send(groups, stream_));
+  if (batch.attends && batch.queries > 0) {
+    StatusOr<Plan> plan = plan_of_batch();
+    if (!plan.ok()) return plan.status();
+    plan_ = *plan;
+  }
+  return buffers_.tensors();
+}
+
+Status CudaStore::append(int32_t layer) {
+  if (batch_.appended == 0) return {};
+  const LayerPlace place = place_of(layer);
+  StatusOr<CacheView> cache = pool_.layer(place.layer, tables_[place.group]);
+  if (!cache.ok()) return cache.status();
+  const AttentionShape shape = shape_of(place.group);
+  AppendCall call = buffers_.append_call(*cache, shape);
+  call.stream = stream_;
+  return kvattn::append(call, shape);
+}
+
+Status CudaStore::attend(int32_t layer, const LayerResult& result) {
+  if (batch_.queries == 0) return {};
+  const LayerPlace place = place_of(layer);
+  StatusOr<CacheView> cache = pool_.layer(place.layer, tables_[place.group]);
+  if (!cache.ok()) return cache.status();
+  const AttentionShape shape = shape_of(place.group);
+  AttendCall call = buffers_.attend_call(*cache, shape, place.group);
+  call.stream = stream_;
+  KVATTN_RETURN_IF_ERROR(kvattn::attend(call, plan_, shape));
+  const int64_t lse_bytes = size_.layout.query_heads * int64_t{sizeof(float)};
+  int64_t done = 0;
+  for (const BatchRow& row : batch_.rows) {
+    KVATTN_RETURN_IF_ERROR(
+        move(static_cast<char*>(result.output) + done * size_.layout.output,
+             static_cast<const char*>(buffers_.output()) + row.query_begin * size_.layout.output,
+             row.queries * size_.layout.output, cudaMemcpyDeviceToHost));
+    KVATTN_RETURN_IF_ERROR(move(result.lse + done * size_.layout.query_heads,
+                                buffers_.lse() + row.query_begin * size_.layout.query_heads,
+                                row.queries * lse_bytes, cudaMemcpyDeviceToHost));
+    done += row.queries;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_cuda_store(const StoreSize& size, const AttentionShape& shape) {
+  KVATTN_RETURN_IF_ERROR(check_shape(shape));
+  for (const LayerGroup& group : size.groups) {
+    AttentionShape windowed = shape;
+    windowed.window_left = group.window_left;
+    KVATTN_RETURN_IF_ERROR(check_shape(windowed));
+  }
+  if (shape.page_slots != size.page_slots) {
+    return refused("store: expected pages of ", shape.page_slots, " slots, got ", size.page_slots);
+  }
+  return {};
+}
+
+StatusOr<std::unique_ptr<Store>> make_cuda_store(const StoreSize& size, const AttentionShape& shape,
+                                                 cudaStream_t stream) {
+  KVATTN_RETURN_IF_ERROR(check_cuda_store(size, shape));
+  const int64_t layers = std::ranges::max(size.groups, {}, &LayerGroup::layers).layers;
+  StatusOr<KvPool> pool = KvPool::create(shape, {.layers = layers, .pages = size.pages.value});
+  if (!pool.ok()) return pool.status();
+  StatusOr<StepBuffers> buffers = StepBuffers::create(size, shape);
+  if (!buffers.ok()) return buffers.status();
+  std::vector<BlockTable> tables;
+  for (size_t g = 0; g < size.groups.size(); ++g) {
+    StatusOr<BlockTable> table =
+        BlockTable::create({.requests = 2 * size.batch_slots + 1,
+                            .pages_max = pages_for(size.context_limit, size.page_slots).value});
+    if (!table.ok()) return table.status();
+    tables.push_back(*std::move(table));
+  }
+  auto store = std::make_unique<CudaStore>(size, shape, stream, *std::move(pool),
+                                           *std::move(buffers), std::move(tables));
+  KVATTN_RETURN_IF_ERROR(store->create_events());
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+}  // namespace kvattn

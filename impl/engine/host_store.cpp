@@ -1,0 +1,148 @@
+// Pages in host memory: for checks of placement without a device, and for tests.
+#include <algorithm>
+#include <cstring>
+
+#include "kvattn/store.h"
+
+namespace kvattn {
+namespace {
+
+int32_t layers_max(const StoreSize& size) {
+  return std::ranges::max(size.groups, {}, &LayerGroup::layers).layers;
+}
+
+/// Which group a layer belongs to, and which of the group's layers it is.
+struct LayerPlace {
+  int32_t group = 0, layer = 0;
+};
+LayerPlace place_of(const std::vector<LayerGroup>& groups, int32_t layer) {
+  int32_t group = 0;
+  while (layer >= groups[group].layers) layer -= groups[group++].layers;
+  return {group, layer};
+}
+
+class HostStore final : public Store {
+ public:
+  explicit HostStore(const StoreSize& size)
+      : size_(size),
+        slot_bytes_(size.layout.key + size.layout.value),
+        page_bytes_(size.page_slots * slot_bytes_ * layers_max(size)),
+        pages_(size.pages.value * page_bytes_),
+        host_(size.host_pages.value * page_bytes_) {
+    const int64_t rows = size.batch_slots * size.step_slots_max.value;
+    query_.resize(rows * size.layout.query);
+    key_.resize(rows * size.layout.key);
+    value_.resize(rows * size.layout.value);
+  }
+
+  SlotLayout layout() const override { return size_.layout; }
+
+  Status check(const Batch& batch) override {
+    if (batch.attends) return unsupported("host store: attention is not offered");
+    return {};
+  }
+
+  Status copy(std::span<const SlotCopy> copies) override {
+    for (const SlotCopy& c : copies) {
+      for (int32_t layer = 0; layer < size_.groups[index_of(c.group)].layers; ++layer) {
+        std::memcpy(slot(pages_, {c.to, c.to_slot, layer}),
+                    slot(pages_, {c.from, c.from_slot, layer}), c.slots * slot_bytes_);
+      }
+    }
+    return {};
+  }
+  Status to_host(std::span<const HostCopy> copies) override {
+    for (const HostCopy& c : copies)
+      move(c, pages_, index_of(c.page), host_, index_of(c.host_page));
+    return {};
+  }
+  Status from_host(std::span<const HostCopy> copies) override {
+    for (const HostCopy& c : copies)
+      move(c, host_, index_of(c.host_page), pages_, index_of(c.page));
+    return {};
+  }
+
+  StatusOr<StepTensors> begin(const Batch& batch) override {
+    batch_ = &batch;
+    return StepTensors{query_.data(), key_.data(), value_.data()};
+  }
+  Status upload(void* to, const void* from, ByteCount bytes) override {
+    std::memcpy(to, from, bytes.value);
+    return {};
+  }
+  Status append(int32_t layer) override {
+    const LayerPlace place = place_of(size_.groups, layer);
+    for (const BatchRow& row : batch_->rows) {
+      for (int64_t i = 0; i < row.appended; ++i) {
+        const int64_t at = row.first_slot + i;
+        const Page page = row.tables[place.group][at / size_.page_slots];
+        if (page == kNoPage) continue;  // a window has let it go already
+        std::byte* to = slot(pages_, {page, at % size_.page_slots, place.layer});
+        const int64_t from = row.append_begin + i;
+        std::memcpy(to, key_.data() + from * size_.layout.key, size_.layout.key);
+        std::memcpy(to + size_.layout.key, value_.data() + from * size_.layout.value,
+                    size_.layout.value);
+      }
+    }
+    return {};
+  }
+  Status attend(int32_t, const LayerResult&) override {
+    return unsupported("host store: attention is not offered");
+  }
+  Status mark(StepNumber) override { return {}; }
+  Status wait(StepNumber) override { return {}; }
+
+  Status read(const SlotPlace& place, const SlotBytes& out) override {
+    const std::byte* from = slot(pages_, in_group(place));
+    std::memcpy(out.key, from, size_.layout.key);
+    std::memcpy(out.value, from + size_.layout.key, size_.layout.value);
+    return {};
+  }
+  Status write(const SlotPlace& place, const ConstSlotBytes& bytes) override {
+    std::byte* to = slot(pages_, in_group(place));
+    std::memcpy(to, bytes.key, size_.layout.key);
+    std::memcpy(to + size_.layout.key, bytes.value, size_.layout.value);
+    return {};
+  }
+
+ private:
+  SlotPlace in_group(const SlotPlace& place) const {
+    return {place.page, place.slot, place_of(size_.groups, place.layer).layer};
+  }
+  /// [page][layer of the group][slot]: K, then V.
+  std::byte* slot(std::vector<std::byte>& memory, const SlotPlace& place) {
+    return memory.data() + index_of(place.page) * page_bytes_ +
+           (place.layer * size_.page_slots + place.slot) * slot_bytes_;
+  }
+  void move(const HostCopy& c, std::vector<std::byte>& from, int64_t from_page,
+            std::vector<std::byte>& to, int64_t to_page) {
+    for (int32_t layer = 0; layer < size_.groups[index_of(c.group)].layers; ++layer) {
+      std::memcpy(slot(to, {static_cast<Page>(to_page), 0, layer}),
+                  slot(from, {static_cast<Page>(from_page), 0, layer}), c.slots * slot_bytes_);
+    }
+  }
+
+  StoreSize size_;
+  int64_t slot_bytes_, page_bytes_;
+  std::vector<std::byte> pages_, host_, query_, key_, value_;
+  const Batch* batch_ = nullptr;
+};
+
+}  // namespace
+
+StoreSize store_size(const PagedCacheConfig& config, const SlotLayout& layout) {
+  return {.groups = config.groups,
+          .pages = config.pages,
+          .host_pages = config.host_pages,
+          .page_slots = config.page_slots,
+          .batch_slots = config.batch_slots,
+          .context_limit = config.context_limit,
+          .step_slots_max = config.step_slots_max,
+          .layout = layout};
+}
+
+std::unique_ptr<Store> make_host_store(const StoreSize& size) {
+  return std::make_unique<HostStore>(size);
+}
+
+}  // namespace kvattn

@@ -1,0 +1,176 @@
+// A request as bytes: a header, the tokens, then K and V of every slot that has not expired, group
+// by group, layer by layer, slot by slot. Saved bytes come from anywhere: they are checked to the
+// last one before anything is admitted.
+#include <algorithm>
+#include <cstring>
+
+#include "kvattn/engine.h"
+
+namespace kvattn {
+namespace {
+
+constexpr uint64_t kMagic = 0x313056415354564b;  // "KVTSAV01"
+
+struct Header {
+  uint64_t magic = kMagic, bytes = 0;
+  uint64_t checksum = 0;  // of all bytes, with a zero for itself
+  uint64_t side_input = 0;
+  int64_t position_offset = 0, length = 0;
+  int64_t key_bytes = 0, value_bytes = 0, groups = 0, layers = 0;
+  int64_t kept_from[kGroupsMax] = {};  // slot
+};
+
+// FNV-1a over words, the last one of each part filled up with zeros.
+uint64_t hash_of(uint64_t hash, std::span<const std::byte> bytes) {
+  for (size_t i = 0; i < bytes.size(); i += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + i, std::min<size_t>(8, bytes.size() - i));
+    hash = (hash ^ word) * 0x100000001b3;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+uint64_t checksum(Header h, std::span<const std::byte> bytes) {
+  h.checksum = 0;
+  const uint64_t hash = hash_of(0xcbf29ce484222325, std::as_bytes(std::span(&h, 1)));
+  return hash_of(hash, bytes.subspan(sizeof h));
+}
+
+int64_t layers_of(const PagedCacheConfig& c) {
+  int64_t layers = 0;
+  for (const LayerGroup& group : c.groups) layers += group.layers;
+  return layers;
+}
+
+/// Calls visit(group, layer, slot, offset of its bytes) for all slots in [kept_from, length).
+template <class Visit>
+Status each_slot(const PagedCacheConfig& c, const Header& h, Visit visit) {
+  int32_t layer = 0;
+  int64_t offset = static_cast<int64_t>(sizeof h) + h.length * int64_t{sizeof(Token)};
+  for (int32_t g = 0; g < std::ssize(c.groups); ++g) {
+    for (int32_t i = 0; i < c.groups[g].layers; ++i, ++layer) {
+      for (int64_t slot = h.kept_from[g]; slot < h.length; ++slot) {
+        KVATTN_RETURN_IF_ERROR(visit(g, layer, slot, offset));
+        offset += h.key_bytes + h.value_bytes;
+      }
+    }
+  }
+  return {};
+}
+
+/// Of the whole file, by its header, whose numbers are in range.
+int64_t bytes_of(const PagedCacheConfig& c, const Header& h) {
+  int64_t slots = 0;
+  for (int32_t g = 0; g < std::ssize(c.groups); ++g) {
+    slots += c.groups[g].layers * (h.length - h.kept_from[g]);
+  }
+  return static_cast<int64_t>(sizeof h) + h.length * int64_t{sizeof(Token)} +
+         slots * (h.key_bytes + h.value_bytes);
+}
+
+Status check_header(const PagedCacheConfig& c, const SlotLayout& layout, const Header& h,
+                    std::span<const std::byte> bytes) {
+  if (h.magic != kMagic) return refused("restore: these are no saved bytes of kvattn");
+  if (h.key_bytes != layout.key || h.value_bytes != layout.value ||
+      h.groups != std::ssize(c.groups) || h.layers != layers_of(c)) {
+    return refused("restore: saved by another model: expected ", layers_of(c), " layers in ",
+                   c.groups.size(), " groups with ", layout.key, " and ", layout.value,
+                   " bytes of K and V, got ", h.layers, ", ", h.groups, ", ", h.key_bytes, ", ",
+                   h.value_bytes);
+  }
+  if (h.length < 0 || h.length > c.context_limit.value) {
+    return refused("restore: expected 0 to ", c.context_limit, " slots, got ", h.length);
+  }
+  for (int32_t g = 0; g < std::ssize(c.groups); ++g) {
+    const int64_t window = c.groups[g].window_left;
+    const int64_t needed = window < 0 ? 0 : std::max<int64_t>(h.length - 1 - window, 0);
+    if (h.kept_from[g] < 0 || h.kept_from[g] > needed / c.page_slots * c.page_slots) {
+      return refused("restore: group ", g, ": expected slots from ", needed, " on, got ",
+                     h.kept_from[g]);
+    }
+  }
+  const auto size = static_cast<uint64_t>(bytes_of(c, h));
+  if (h.bytes != size || bytes.size() != size) {
+    return refused("restore: expected ", size, " bytes, got ", bytes.size());
+  }
+  if (checksum(h, bytes) != h.checksum) {
+    return refused("restore: the checksum does not match");
+  }
+  return {};
+}
+
+}  // namespace
+
+StatusOr<std::vector<std::byte>> Engine::save(RequestId request) {
+  KVATTN_RETURN_IF_ERROR(begin_operation());
+  StatusOr<Handle> handle = target_.cache.find(request);
+  if (!handle.ok()) return handle.status();
+  if (target_.cache.state(*handle) != RequestState::kActive) {
+    return refused("save: request ", index_of(request), " is preempted; expected an active one");
+  }
+  const PagedCacheConfig& c = target_.cache.config();
+  const SlotLayout layout = target_.store->layout();
+  Header h{.side_input = index_of(target_.cache.side_input(*handle)),
+           .position_offset = handle->position_offset,
+           .length = handle->length.value,
+           .key_bytes = layout.key,
+           .value_bytes = layout.value,
+           .groups = std::ssize(c.groups),
+           .layers = layers_of(c)};
+  for (int32_t g = 0; g < std::ssize(c.groups); ++g) {
+    h.kept_from[g] = target_.cache.kept_from(*handle, Group{g}).value;
+  }
+  std::vector<std::byte> bytes(bytes_of(c, h));
+  const auto tokens = std::as_bytes(target_.cache.tokens(*handle));
+  std::ranges::copy(tokens, bytes.begin() + sizeof h);
+  KVATTN_RETURN_IF_ERROR(
+      broken(each_slot(c, h, [&](int32_t g, int32_t layer, int64_t slot, int64_t offset) {
+        const Page page = target_.cache.table(*handle, Group{g})[slot / c.page_slots];
+        return target_.store->read(
+            {.page = page, .slot = slot % c.page_slots, .layer = layer},
+            {.key = bytes.data() + offset, .value = bytes.data() + offset + h.key_bytes});
+      })));
+  h.bytes = bytes.size();
+  h.checksum = checksum(h, bytes);
+  std::memcpy(bytes.data(), &h, sizeof h);
+  return bytes;
+}
+
+StatusOr<Handle> Engine::restore(const Admission& admission, std::span<const std::byte> bytes) {
+  KVATTN_RETURN_IF_ERROR(begin_operation());
+  const PagedCacheConfig& c = target_.cache.config();
+  Header h;
+  if (bytes.size() < sizeof h) {
+    return refused("restore: expected ", sizeof h, " bytes or more, got ", bytes.size());
+  }
+  std::memcpy(&h, bytes.data(), sizeof h);
+  KVATTN_RETURN_IF_ERROR(check_header(c, target_.store->layout(), h, bytes));
+  if (h.side_input != index_of(admission.side_input) ||
+      h.position_offset != admission.position_offset) {
+    return refused("restore: saved with side input ", h.side_input, " and offset ",
+                   h.position_offset, ", asked for with ", index_of(admission.side_input), " and ",
+                   admission.position_offset);
+  }
+  std::vector<Token> tokens(h.length);
+  std::memcpy(tokens.data(), bytes.data() + sizeof h, tokens.size() * sizeof(Token));
+  StatusOr<Handle> handle = target_.cache.restore({.admission = admission, .tokens = tokens});
+  if (!handle.ok()) return handle;
+  KVATTN_RETURN_IF_ERROR(
+      broken(each_slot(c, h, [&](int32_t g, int32_t layer, int64_t slot, int64_t offset) {
+        const Page page = target_.cache.table(*handle, Group{g})[slot / c.page_slots];
+        if (page == kNoPage) return Status();  // no later query sees it
+        return target_.store->write(
+            {.page = page, .slot = slot % c.page_slots, .layer = layer},
+            {.key = bytes.data() + offset, .value = bytes.data() + offset + h.key_bytes});
+      })));
+  if (draft_) {
+    Admission empty = admission;
+    empty.prompt = {};
+    StatusOr<Handle> draft = draft_->cache.admit(empty);
+    if (!draft.ok()) return broken(draft.status());
+  }
+  return handle;
+}
+
+}  // namespace kvattn

@@ -1,0 +1,137 @@
+#include "impl/engine/step_buffers.h"
+
+#include <algorithm>
+
+namespace kvattn {
+namespace {
+
+Status allocate(DeviceMemory& memory, int64_t bytes) {
+  StatusOr<DeviceMemory> made = allocate_device(std::max<int64_t>(bytes, 1));
+  if (made.ok()) memory = *std::move(made);
+  return made.status();
+}
+
+/// Of the widest batch of decode rows, which alone divide their slots.
+StatusOr<uint64_t> workspace_of(const StoreSize& size, const AttentionShape& shape) {
+  const std::vector<int32_t> queries(2 * size.batch_slots, 1);
+  const std::vector<int32_t> slots(2 * size.batch_slots, size.context_limit.value);
+  StatusOr<Plan> plan = make_plan(shape, {.query_lengths = queries, .kv_lengths = slots});
+  if (!plan.ok()) return plan.status();
+  return plan->workspace_bytes;
+}
+
+}  // namespace
+
+StatusOr<StepBuffers> StepBuffers::create(const StoreSize& size, const AttentionShape& shape) {
+  StatusOr<uint64_t> workspace = workspace_of(size, shape);
+  if (!workspace.ok()) return workspace.status();
+  StepBuffers b;
+  b.workspace_bytes_ = *workspace;
+  const int64_t tokens = size.batch_slots * size.step_slots_max.value;
+  const int64_t rows = 2 * size.batch_slots + 1;
+  const int64_t numbers = (4 + std::ssize(size.groups)) * (rows + 1);
+  KVATTN_RETURN_IF_ERROR(allocate(b.query_, tokens * size.layout.query));
+  KVATTN_RETURN_IF_ERROR(allocate(b.key_, tokens * size.layout.key));
+  KVATTN_RETURN_IF_ERROR(allocate(b.value_, tokens * size.layout.value));
+  KVATTN_RETURN_IF_ERROR(allocate(b.output_, tokens * size.layout.output));
+  KVATTN_RETURN_IF_ERROR(allocate(b.lse_, tokens * size.layout.query_heads * 4));
+  KVATTN_RETURN_IF_ERROR(allocate(b.workspace_, static_cast<int64_t>(*workspace)));
+  KVATTN_RETURN_IF_ERROR(allocate(b.numbers_, numbers * 4));
+  // PAD rows of Q are read, whatever they hold.
+  if (cudaError_t error = cudaMemset(b.query_.get(), 0, tokens * size.layout.query);
+      error != cudaSuccess) {
+    return failed("step buffers: ", cudaGetErrorString(error));
+  }
+  b.device_rows_.reserve(rows);
+  b.query_lengths_.reserve(rows);
+  b.kv_lengths_.reserve(rows);
+  b.staging_.reserve(numbers);
+  return b;
+}
+
+void StepBuffers::lay_out(const Batch& batch) {
+  device_rows_.clear();
+  query_lengths_.clear();
+  kv_lengths_.clear();
+  int64_t next = 0;  // row of the Q tensor
+  const auto pad_up_to = [&](int64_t row) {
+    if (row > next) device_rows_.push_back({.row = nullptr, .queries = row - next});
+    next = row;
+  };
+  for (const BatchRow& row : batch.rows) {
+    if (batch.attends) pad_up_to(row.query_begin);
+    device_rows_.push_back({.row = &row, .queries = row.queries});
+    next += row.queries;
+  }
+  pad_up_to(batch.queries);
+  for (const DeviceRow& r : device_rows_) {
+    query_lengths_.push_back(static_cast<int32_t>(r.queries));
+    kv_lengths_.push_back(r.row == nullptr ? 0 : static_cast<int32_t>(r.row->length()));
+  }
+  appended_ = batch.appended;
+  queries_ = batch.queries;
+}
+
+Status StepBuffers::send(int groups, cudaStream_t stream) {
+  staging_.clear();
+  int32_t tokens = 0, queries = 0;
+  staging_.push_back(0);
+  for (const DeviceRow& r : device_rows_) {
+    tokens += r.row == nullptr ? 0 : static_cast<int32_t>(r.row->appended);
+    staging_.push_back(tokens);
+  }
+  staging_.push_back(0);
+  for (const DeviceRow& r : device_rows_) {
+    queries += static_cast<int32_t>(r.queries);
+    staging_.push_back(queries);
+  }
+  for (const DeviceRow& r : device_rows_) {
+    staging_.push_back(r.row == nullptr ? 0 : static_cast<int32_t>(r.row->first_slot));
+  }
+  staging_.insert(staging_.end(), kv_lengths_.begin(), kv_lengths_.end());
+  for (int g = 0; g < groups; ++g) {
+    for (const DeviceRow& r : device_rows_) {
+      staging_.push_back(r.row == nullptr ? 0 : static_cast<int32_t>(r.row->kept_from[g]));
+    }
+  }
+  const cudaError_t error = cudaMemcpyAsync(numbers_.get(), staging_.data(), 4 * staging_.size(),
+                                            cudaMemcpyHostToDevice, stream);
+  if (error != cudaSuccess) return failed("step buffers: ", cudaGetErrorString(error));
+  return {};
+}
+
+TensorView StepBuffers::numbers_view(int64_t first, int64_t count) const {
+  return dense_view(static_cast<int32_t*>(numbers_.get()) + first, DType::kI32, {count}, 1);
+}
+
+AppendCall StepBuffers::append_call(const CacheView& cache, const AttentionShape& shape) const {
+  const int64_t rows = std::ssize(device_rows_);
+  return {
+      .cache = cache,
+      .key = dense_view(key_.get(), shape.dtype, {appended_, shape.kv_heads, shape.head_dim}, 3),
+      .value =
+          dense_view(value_.get(), shape.dtype, {appended_, shape.kv_heads, shape.head_dim}, 3),
+      .token_offsets = numbers_view(0, rows + 1),
+      .first_slots = numbers_view(2 * (rows + 1), rows)};
+}
+
+AttendCall StepBuffers::attend_call(const CacheView& cache, const AttentionShape& shape,
+                                    int group) const {
+  const int64_t rows = std::ssize(device_rows_);
+  const int64_t lengths = 2 * (rows + 1) + rows;
+  AttendCall call;
+  call.cache = cache;
+  call.query =
+      dense_view(query_.get(), shape.dtype, {queries_, shape.query_heads, shape.head_dim}, 3);
+  call.query_offsets = numbers_view(rows + 1, rows + 1);
+  call.kv_lengths = numbers_view(lengths, rows);
+  call.key_begin = numbers_view(lengths + (1 + group) * rows, rows);
+  call.key_end = numbers_view(lengths, rows);
+  call.output =
+      dense_view(output_.get(), shape.dtype, {queries_, shape.query_heads, shape.head_dim}, 3);
+  call.lse = dense_view(lse_.get(), DType::kF32, {queries_, shape.query_heads}, 2);
+  call.workspace = workspace_.get();
+  return call;
+}
+
+}  // namespace kvattn

@@ -1,0 +1,54 @@
+// Purpose: the device tensors of a step: Q, K, V, O, LSE, workspace, and the numbers that describe
+// the batch to the kernels.
+// Contract: made once, for the widest batch; PAD rows of the Q tensor belong to requests of their
+// own, without slots, so that the kernels need know nothing of padded layouts.
+// Example:  buffers.describe(batch, stream); buffers.append_call(cache, shape);
+#pragma once
+
+#include <vector>
+
+#include "kvattn/attention.h"
+#include "kvattn/pool.h"
+#include "kvattn/store.h"
+
+namespace kvattn {
+
+class StepBuffers {
+ public:
+  static StatusOr<StepBuffers> create(const StoreSize& size, const AttentionShape& shape);
+
+  /// Rows of the batch as the kernels see them: requests, and PAD rows between them.
+  struct DeviceRow {
+    const BatchRow* row = nullptr;  // nullptr: PAD
+    int64_t queries = 0;
+  };
+  /// Lays out the batch; host work alone. Query and KV lengths are for make_plan.
+  void lay_out(const Batch& batch);
+  std::span<const DeviceRow> device_rows() const { return device_rows_; }
+  std::span<const int32_t> query_lengths() const { return query_lengths_; }
+  std::span<const int32_t> kv_lengths() const { return kv_lengths_; }
+
+  /// Sends the description of the batch that was laid out.
+  Status send(int groups, cudaStream_t stream);
+
+  AppendCall append_call(const CacheView& cache, const AttentionShape& shape) const;
+  AttendCall attend_call(const CacheView& cache, const AttentionShape& shape, int group) const;
+
+  StepTensors tensors() const { return {query_.get(), key_.get(), value_.get()}; }
+  const void* output() const { return output_.get(); }
+  const float* lse() const { return static_cast<const float*>(lse_.get()); }
+  uint64_t workspace_bytes() const { return workspace_bytes_; }
+
+ private:
+  TensorView numbers_view(int64_t first, int64_t count) const;
+
+  int64_t appended_ = 0, queries_ = 0;  // of the batch
+  DeviceMemory query_, key_, value_, output_, lse_, workspace_, numbers_;
+  uint64_t workspace_bytes_ = 0;
+  std::vector<DeviceRow> device_rows_;
+  std::vector<int32_t> query_lengths_, kv_lengths_;
+  std::vector<int32_t>
+      staging_;  // token offsets, query offsets, first slots, KV lengths, key begins
+};
+
+}  // namespace kvattn

@@ -1,0 +1,141 @@
+// Purpose: continuous batching over a PagedCache: requests come, fork, speculate, give way and go;
+// each step mixes prefill chunks, decode rows and verify rows.
+//
+// Contract:
+//  - The caller schedules: which requests, how many tokens. The engine places, moves, runs.
+//  - A draft model has a cache of its own, without a prefix index: its rows are steps of their own,
+//    and every other operation takes both caches along.
+//  - Every operation is atomic, as in PagedCache. kFailed (the model or the device failed) leaves
+//  an
+//    engine that refuses everything but its end.
+//  - On return from step() at most async_depth steps are in flight, the newest; their outputs are
+//    written when they complete.
+//
+// Example:
+//   Engine engine = *Engine::create(config, {.model = &model, .target = make_host_store(size)});
+//   Handle h = *engine.admit({.request = RequestId{1}, .prompt = tokens, ...});
+//   const EngineRow row{.append = {.handle = h, .tokens = tokens}, .queries = 1};
+//   engine.step({.rows = {&row, 1}, .results = results});
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kvattn/paged_cache.h"
+#include "kvattn/store.h"
+
+namespace kvattn {
+
+/// One layer of one step, for the model.
+struct LayerCall {
+  int32_t layer = 0;
+  bool draft = false;
+  const Batch* batch = nullptr;
+  StepTensors tensors;
+  Store* store = nullptr;  // for upload()
+};
+class Model {
+ public:
+  virtual ~Model() = default;
+  /// Writes K and V of the appended slots and, when the batch attends, Q of the query rows.
+  virtual Status project(const LayerCall& call) = 0;
+};
+
+struct EngineConfig {
+  PagedCacheConfig cache;
+  int32_t draft_layers = 0;  // 0: there is no draft model
+  PageCount draft_pages;
+  int async_depth = 0;  // up to kStepsInFlightMax - 1
+};
+/// What an engine is made of; the draft store only with a draft model.
+struct EngineParts {
+  Model* model = nullptr;
+  std::unique_ptr<Store> target, draft;
+};
+/// The configuration of the draft model's cache.
+PagedCacheConfig draft_cache_config(const EngineConfig& config);
+
+struct EngineRow {
+  AppendRow append;
+  int64_t queries = 0;  // of the last slots; up to step_slots_max
+};
+enum class BatchLayout : uint8_t { kRagged, kPadLeft, kPadRight };
+struct EngineStep {
+  std::span<const EngineRow> rows;
+  bool draft = false;
+  BatchLayout layout = BatchLayout::kRagged;
+  std::span<const LayerResult> results = {};  // [layers]; empty: appends only
+};
+
+class Engine {
+ public:
+  /// Ok: create() will take it, if there is memory.
+  static Status check_config(const EngineConfig& config);
+  static StatusOr<std::unique_ptr<Engine>> create(const EngineConfig& config, EngineParts parts);
+  ~Engine();
+
+  StatusOr<Handle> admit(const Admission& admission);
+  StatusOr<StepNumber> step(const EngineStep& step);
+  Status complete(StepNumber step);
+  StatusOr<Handle> fork(RequestId parent, RequestId child);
+  Status reorder(std::span<const RequestId> beams, std::span<const RequestId> sources);
+  Status truncate(RequestId request, SlotCount length);
+  Status shift(RequestId request, SlotRange gap);
+  Status release(RequestId request);
+  Status preempt_to_recompute(RequestId request);
+  Status preempt_to_host(RequestId request);
+  StatusOr<Handle> resume(RequestId request);
+  StatusOr<PageCount> evict(PageCount pages);
+  Status defrag();
+  /// The request's tokens and bytes, with what is needed to check them.
+  StatusOr<std::vector<std::byte>> save(RequestId request);
+  /// `admission` names the new request; its side input and offset must be the saved one's.
+  StatusOr<Handle> restore(const Admission& admission, std::span<const std::byte> bytes);
+
+  void fail_allocation(uint64_t nth) { target_.cache.fail_allocation(nth); }
+
+  /// The cache itself, to look at; has_draft() says whether there is a second one.
+  bool has_draft() const { return draft_ != nullptr; }
+  const PagedCache& cache(bool draft = false) const { return side(draft).cache; }
+  /// Copies within the pool that the last operation ordered.
+  std::span<const SlotCopy> last_copies(bool draft = false) const { return side(draft).copies; }
+  Status read(const SlotPlace& place, const SlotBytes& out, bool draft = false);
+
+ private:
+  /// A cache and its memory.
+  struct Side {
+    PagedCache cache;
+    std::unique_ptr<Store> store;
+    std::vector<SlotCopy> copies;  // of the last operation
+  };
+  struct Flying {
+    StepNumber number = {};  // the engine's
+    StepNumber step = {};    // the cache's
+    bool draft = false;
+  };
+
+  Engine(const EngineConfig& config, Model* model, Side target, std::unique_ptr<Side> draft);
+  Side& side(bool draft) { return draft ? *draft_ : target_; }
+  const Side& side(bool draft) const { return draft ? *draft_ : target_; }
+  Status begin_operation();
+  Status broken(Status status);
+  Status copy(Side& side, std::span<const SlotCopy> copies);
+  Status check_step(const EngineStep& step) const;
+  Batch make_batch(const EngineStep& step);
+  void place_rows(const Side& side, const EngineStep& step);
+  Status run(Side& side, const EngineStep& step, const Batch& batch);
+  Status complete_oldest();
+
+  EngineConfig config_;
+  Model* model_;
+  Side target_;
+  std::unique_ptr<Side> draft_;
+  Status failure_;
+  std::vector<AppendRow> appends_;  // of the step that is being made
+  std::vector<BatchRow> rows_;
+  std::vector<Flying> flying_;  // oldest first
+  StepNumber launched_ = {};
+};
+
+}  // namespace kvattn

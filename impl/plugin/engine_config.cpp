@@ -1,0 +1,117 @@
+#include "impl/plugin/engine_config.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace kvattn {
+namespace {
+
+/// What the interface can ask for and the engine does not offer.
+Status check_offered(const kv_attention_shape& s) {
+  const std::pair<bool, const char*> missing[] = {
+      {s.head_dim_k != s.head_dim_v, "K and V of different head dimension"},
+      {s.rope != KV_ROPE_NONE, "RoPE"},
+      {s.kv_scale != KV_SCALE_NONE, "a quantised cache"},
+      {s.mask_encoding != KV_MASK_NONE, "explicit masks"},
+      {s.tree != 0, "tree masks"},
+      {s.padding != 0, "padding in the cache"},
+      {s.alibi != 0, "ALiBi"},
+      {s.sinks != 0, "sinks"},
+      {s.causal != KV_CAUSAL_BOTTOM_RIGHT, "other than bottom-right causal attention"},
+      {s.window_right != -1, "a window to the right"},
+  };
+  for (const auto& [asked, what] : missing) {
+    if (asked) return unsupported("engine: kvattn does not offer ", what);
+  }
+  return {};
+}
+
+StatusOr<AttentionShape> shape_of(const kv_attention_shape& s) {
+  KVATTN_RETURN_IF_ERROR(check_offered(s));
+  const StatusOr<DType> dtype = dtype_of(s.kv_dtype);
+  if (!dtype.ok()) return dtype.status();
+  for (const DLDataType& other : {s.query_dtype, s.output_dtype}) {
+    if (std::memcmp(&other, &s.kv_dtype, sizeof other) != 0) {
+      return unsupported("engine: expected Q and O in the dtype of the cache");
+    }
+  }
+  return AttentionShape{.query_heads = s.query_heads,
+                        .kv_heads = s.kv_heads,
+                        .head_dim = s.head_dim_k,
+                        .page_slots = s.page_slots,
+                        .dtype = *dtype,
+                        .scale = s.scale,
+                        .causal = Causal::kBottomRight,
+                        .softcap = s.softcap};
+}
+
+Status check_sizes(const kv_engine_config& c) {
+  if (c.fill_qkv == nullptr || c.groups == nullptr || c.group_count == 0) {
+    return refused("engine: expected fill_qkv and at least one group of layers");
+  }
+  // Within 31 bits each, so that products of two fit.
+  for (uint32_t number :
+       {c.group_count, c.page_count, c.host_page_count, c.batch_slots, c.request_max,
+        c.context_limit, c.step_tokens_max, c.async_depth, c.draft_layers, c.draft_page_count}) {
+    if (number > 0x7fffffff) return refused("engine: expected 31-bit sizes, got ", number);
+  }
+  return {};
+}
+
+}  // namespace
+
+StatusOr<DType> dtype_of(const DLDataType& dtype) {
+  if (dtype.lanes == 1) {
+    if (dtype.code == kDLFloat && dtype.bits == 16) return DType::kF16;
+    if (dtype.code == kDLBfloat && dtype.bits == 16) return DType::kBF16;
+    if (dtype.code == kDLFloat && dtype.bits == 32) return DType::kF32;
+  }
+  return unsupported("expected fp16, bf16 or fp32, got type code ", int{dtype.code}, " with ",
+                     int{dtype.bits}, " bits and ", dtype.lanes, " lanes");
+}
+
+SlotLayout layout_of(const AttentionShape& shape) {
+  const int64_t row = shape.head_dim * dtype_bytes(shape.dtype);
+  return {.query = shape.query_heads * row,
+          .key = shape.kv_heads * row,
+          .value = shape.kv_heads * row,
+          .output = shape.query_heads * row,
+          .query_heads = shape.query_heads};
+}
+
+StatusOr<ParsedConfig> engine_config(const kv_engine_config& c) {
+  KVATTN_RETURN_IF_ERROR(check_sizes(c));
+  if (c.shape == nullptr || c.shape->struct_bytes < sizeof *c.shape) {
+    return refused("engine: expected a shape of ", sizeof *c.shape, " bytes or more");
+  }
+  const StatusOr<AttentionShape> shape = shape_of(*c.shape);
+  if (!shape.ok()) return shape.status();
+  const SlotLayout layout = layout_of(*shape);
+  ParsedConfig parsed{.shape = *shape};
+  PagedCacheConfig& cache = parsed.engine.cache;
+  for (uint32_t g = 0; g < c.group_count; ++g) {
+    cache.groups.push_back({.layers = static_cast<int32_t>(c.groups[g].layers),
+                            .window_left = c.groups[g].window_left});
+  }
+  cache.pages = PageCount(c.page_count);
+  cache.host_pages = PageCount(c.host_page_count);
+  cache.page_slots = shape->page_slots;
+  const int64_t layers = std::ranges::max(cache.groups, {}, &LayerGroup::layers).layers;
+  cache.page_bytes = ByteCount(shape->page_slots * layers * (layout.key + layout.value));
+  cache.dtype = shape->dtype;
+  cache.batch_slots = static_cast<int32_t>(c.batch_slots);
+  cache.requests = static_cast<int32_t>(c.request_max);
+  cache.context_limit = SlotCount(c.context_limit);
+  cache.step_slots_max = SlotCount(c.step_tokens_max);
+  cache.steps_in_flight_max = static_cast<int>(std::min<uint32_t>(c.async_depth, 99)) + 1;
+  cache.overcommit = c.overcommit;
+  cache.prefix_index = c.prefix_cache != 0;
+  parsed.engine.draft_layers = static_cast<int32_t>(c.draft_layers);
+  parsed.engine.draft_pages = PageCount(c.draft_page_count);
+  parsed.engine.async_depth = static_cast<int>(std::min<uint32_t>(c.async_depth, 99));
+  KVATTN_RETURN_IF_ERROR(Engine::check_config(parsed.engine));
+  KVATTN_RETURN_IF_ERROR(check_backend(store_size(cache, layout), *shape));
+  return parsed;
+}
+
+}  // namespace kvattn

@@ -1,0 +1,19 @@
+// Purpose: kv_engine_config in kvattn's terms.
+// Contract: refuses what is no configuration, and as unsupported what kvattn's engine does not
+// offer. Example:  StatusOr<ParsedConfig> parsed = engine_config(config);
+#pragma once
+
+#include "impl/plugin/engine_level.h"
+
+namespace kvattn {
+
+struct ParsedConfig {
+  EngineConfig engine;
+  AttentionShape shape;
+};
+StatusOr<ParsedConfig> engine_config(const kv_engine_config& config);
+
+StatusOr<DType> dtype_of(const DLDataType& dtype);
+SlotLayout layout_of(const AttentionShape& shape);
+
+}  // namespace kvattn

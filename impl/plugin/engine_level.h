@@ -1,0 +1,60 @@
+// Purpose: the parts of the engine-level plugin.
+// Contract: a plugin links one backend: what makes the stores.
+// Example:  cuda_backend.cpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/plugin/kverify_engine.h"
+#include "kvattn/attention.h"
+#include "kvattn/engine.h"
+
+namespace kvattn {
+
+/// Puts the text of a status into `why`.
+kv_status answer(const Status& status, kv_error* why);
+
+/// Ok, or why such stores are not made. No device work.
+Status check_backend(const StoreSize& size, const AttentionShape& shape);
+StatusOr<std::unique_ptr<Store>> make_backend(const StoreSize& size, const AttentionShape& shape);
+
+/// Asks kverify for Q, K and V, token by token.
+class StubModel final : public Model {
+ public:
+  StubModel(const kv_engine_config& config, const SlotLayout& layout);
+  /// The step that project() is about to be called for; it must live until then.
+  void begin(const kv_step* step) { step_ = step; }
+  Status project(const LayerCall& call) override;
+
+ private:
+  Status fill(const kv_token& token, void* q, void* k, void* v);
+
+  kv_fill_qkv fill_qkv_;
+  void* harness_;
+  SlotLayout layout_;
+  const kv_step* step_ = nullptr;
+  std::vector<std::byte> query_, key_, value_;  // of one layer
+};
+
+/// kv_snapshot and all that it points to.
+class SnapshotArrays {
+ public:
+  kv_snapshot fill(const CacheSnapshot& snapshot, const PagedCache& cache,
+                   std::span<const SlotCopy> copies);
+
+ private:
+  std::vector<int32_t>& keep(std::vector<int32_t> numbers);
+
+  CacheSnapshot snapshot_;
+  std::vector<std::vector<int32_t>> numbers_;  // tables and pages that structs point to
+  std::vector<uint32_t> free_, fenced_, cached_, host_free_;
+  std::vector<uint64_t> in_flight_;
+  std::vector<kv_snapshot_request> requests_;
+  std::vector<kv_snapshot_prefix> prefixes_;
+  std::vector<kv_snapshot_copy> copies_;
+};
+
+const kv_engine_level& engine_level();
+
+}  // namespace kvattn

@@ -1,0 +1,11 @@
+#include "impl/plugin/engine_level.h"
+
+namespace kvattn {
+
+Status check_backend(const StoreSize&, const AttentionShape&) { return {}; }
+
+StatusOr<std::unique_ptr<Store>> make_backend(const StoreSize& size, const AttentionShape&) {
+  return make_host_store(size);
+}
+
+}  // namespace kvattn
