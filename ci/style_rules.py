@@ -45,6 +45,7 @@ IMPORTS = {
     "harness/simt/exec/isa/": ["harness/simt/exec/", "harness/simt/check/", "harness/simt/memory/"],
     "harness/simt/exec/lower/": [*_EXECUTED, "harness/simt/exec/"],
     "harness/simt/exec/semantics_test/": ["harness/core/", "harness/simt/ptx/", _DEVICE],
+    "harness/simt/bench/": ["harness/core/", _DEVICE, _DEVICE_TABLE],
     "harness/simt/cudart/": ["harness/core/", "harness/simt/ptx/", "harness/simt/mutate/", _DEVICE,
                              _DEVICE_TABLE],
     "harness/simt/cublas/": ["harness/core/", "harness/simt/cudart/handles.h", _DEVICE_TABLE],
