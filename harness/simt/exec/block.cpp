@@ -211,20 +211,14 @@ void BlockPlace::start(uint64_t index) {
       std::memset(w.local_bits, 0, uint64_t{w.local_words} * 16);
     }
     clear_taint(w);
-    for (const Program::EntryUndefined& r : p.entry_undefined) {
-      std::memset(slot<uint8_t>(w, r.slot), layout::kPoison, r.wide ? 256 : 128);
-      if (!launch.check_undefined) continue;
-      for (uint32_t l = 0; l < 32; ++l) {
-        if (w.active >> l & 1) set_undefined(w, r.slot, r.wide, l, ~uint64_t{0}, {});
+    for (size_t r = 0; r < p.watched.size(); ++r) {
+      const auto [place, cls] = p.watched[r];
+      w.predicates[p.first_mask + r] = launch.check_undefined ? 0 : ~0u;
+      if (cls == 'p') {
+        w.predicates[place] = 0;
+      } else {
+        std::memset(slot<uint8_t>(w, place), layout::kPoison, cls == '2' ? 128 : 256);
       }
-    }
-    for (uint16_t r : p.entry_undefined_predicates) {
-      w.predicates[r] = 0;
-      if (launch.check_undefined) set_undefined_predicate(w, r, w.active, w.active, {});
-    }
-    if (w.tainted) {
-      make_taint_code(*launch.cold->program);
-      w.code = p.taint_code.data();
     }
   }
   ++cold_.clock;

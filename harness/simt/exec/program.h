@@ -144,12 +144,14 @@ struct Program {
   std::vector<Ins> taint_code;  // made when first needed: a taint step before every instruction
   std::vector<ConstantSlot> constants;
   std::vector<SpecialSlot> specials;
-  struct EntryUndefined {
-    uint16_t slot = 0;
-    bool wide = false;
+  /// A register that may be read before it is written: which lanes have written it is in predicate
+  /// first_mask + k.
+  struct Watched {
+    uint16_t place = 0;  // slot or predicate
+    char cls = '2';
   };
-  std::vector<EntryUndefined> entry_undefined;  // registers that may be read before written
-  std::vector<uint16_t> entry_undefined_predicates;
+  std::vector<Watched> watched;
+  uint32_t first_mask = 0;
   uint32_t slots = 0, predicates = 0;
   uint32_t hints = 0;
   uint32_t static_shared_bytes = 0, dynamic_shared_offset = 0;

@@ -221,6 +221,8 @@ const Ins* taint_step(Warp& w, const Ins* step) {
 
 }  // namespace
 
+namespace {
+
 void make_taint_code(Program& program) {
   if (!program.taint_code.empty()) return;
   std::vector<Ins>& code = program.taint_code;
@@ -234,6 +236,45 @@ void make_taint_code(Program& program) {
     if (ins.run == branch) code.back().target = ins.target * 2;
     if (ins.run == guard_begin) code.back().target = ins.target * 2 - 1;
   }
+}
+
+uint32_t guarded_lanes(const Warp& w, const Ins* i) {
+  if (i->guard == kNoGuard) return w.exec;
+  const uint32_t p = w.predicates[i->guard >> 1];
+  return w.exec & (i->guard & 1 ? ~p : p);
+}
+
+/// A register is read that was not written.
+[[gnu::noinline]] const Ins* unwritten(Warp& w, const Ins* i, uint32_t lanes) {
+  const Program& p = program_of(w);
+  for (uint32_t k = 0; k < i->count; ++k) {
+    uint32_t& mask = w.predicates[i->r[k]];
+    const uint32_t missing = lanes & ~mask;
+    if (!missing) continue;
+    mask |= missing;
+    const auto [place, cls] = p.watched[i->r[k] - p.first_mask];
+    uint64_t all[32];
+    std::fill(all, all + 32, ~uint64_t{0});
+    store_bits(w, file_of(w), cls, place, missing, all, {});
+  }
+  return resume_after(w, i);
+}
+
+}  // namespace
+
+const Ins* check_written(Warp& w, const Ins* i) {
+  const uint32_t lanes = guarded_lanes(w, i);
+  uint32_t missing = 0;
+  for (uint32_t k = 0; k < i->count; ++k) missing |= lanes & ~w.predicates[i->r[k]];
+  if (missing) [[unlikely]]
+    return unwritten(w, i, lanes);
+  KV_NEXT(w, i + 1);
+}
+
+const Ins* mark_written(Warp& w, const Ins* i) {
+  const uint32_t lanes = guarded_lanes(w, i);
+  for (uint32_t k = 0; k < i->count; ++k) w.predicates[i->r[k]] |= lanes;
+  KV_NEXT(w, i + 1);
 }
 
 uint64_t undefined_bits(const Warp& w, uint16_t slot, bool wide, uint32_t lane) {

@@ -11,8 +11,10 @@
 
 namespace kv::simt {
 
-/// Builds Program::taint_code.
-void make_taint_code(Program& program);
+/// r[0] .. r[count - 1] are masks of lanes that have written some register (Program::watched).
+/// Lanes of the guard that read one that they have not written get undefined bits.
+const Ins* check_written(Warp& w, const Ins* i);
+const Ins* mark_written(Warp& w, const Ins* i);
 
 /// Undefined bits of one lane of an operand; `wide` for 64-bit registers.
 uint64_t undefined_bits(const Warp& w, uint16_t slot, bool wide, uint32_t lane);

@@ -19,9 +19,6 @@ struct RegisterFile {
   uint32_t registers = 0;  // most 32-bit registers live at once, constants aside
 };
 
-/// First steps of basic blocks, ascending.
-std::vector<uint32_t> block_starts(const Lowered& lowered);
-
 Result<RegisterFile> allocate_registers(const Lowered& lowered);
 
 }  // namespace kv::simt

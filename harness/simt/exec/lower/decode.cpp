@@ -7,6 +7,9 @@
 
 #include "harness/simt/exec/branching.h"
 #include "harness/simt/exec/lower/allocate.h"
+#include "harness/simt/exec/lower/flow.h"
+#include "harness/simt/exec/lower/watch.h"
+#include "harness/simt/exec/taint.h"
 
 namespace kv::simt {
 namespace {
@@ -23,14 +26,18 @@ class Emitter {
  public:
   Emitter(const Lowered& lowered, const RegisterFile& file, const ProbePlan& probes,
           Program* program)
-      : lowered_(lowered), file_(file), probes_(probes), out_(*program) {}
+      : lowered_(lowered),
+        file_(file),
+        probes_(probes),
+        watch_(watch_registers(lowered, file.live_at_entry)),
+        first_mask_(file.predicates + 1),
+        out_(*program) {}
 
   void run() {
-    starts_ = block_starts(lowered_);
-    starts_.push_back(uint32_t(lowered_.steps.size()));
+    const Flow flow = flow_of(lowered_);
     position_.assign(lowered_.steps.size(), 0);
     if (probes_.bits & probe_bits::kEdges) add_entry_probe();
-    for (size_t b = 0; b + 1 < starts_.size(); ++b) block(starts_[b], starts_[b + 1]);
+    for (size_t b = 0; b < flow.blocks(); ++b) block(flow.begin[b], flow.begin[b + 1]);
     for (auto [ins, step] : fixups_) out_.code[ins].target = position_[step];
   }
 
@@ -136,6 +143,20 @@ class Emitter {
     return {after};
   }
 
+  /// Looks at, or marks, the registers of a step that are watched.
+  void watch(Handler run, const std::vector<std::vector<uint16_t>>& lists, uint32_t step,
+             uint16_t guard) {
+    if (lists.empty()) return;
+    const std::vector<uint16_t>& list = lists[step];
+    for (size_t first = 0; first < list.size(); first += Ins::kOperands) {
+      Ins ins = probe(run, add_probe_meta(lowered_.steps[step]), 0);
+      ins.guard = guard;
+      ins.count = uint8_t(std::min<size_t>(Ins::kOperands, list.size() - first));
+      for (size_t k = 0; k < ins.count; ++k) ins.r[k] = uint16_t(first_mask_ + list[first + k]);
+      out_.code.push_back(ins);
+    }
+  }
+
   void append(const std::vector<Ins>& list) {
     out_.code.insert(out_.code.end(), list.begin(), list.end());
   }
@@ -146,6 +167,9 @@ class Emitter {
     for (uint32_t k = begin; k < end; ++k) {
       const Step& s = lowered_.steps[k];
       position_[k] = uint32_t(out_.code.size());
+      watch(check_written, watch_.guard_checks, k, kNoGuard);
+      watch(check_written, watch_.checks, k, guard_of(s));
+      if (s.control) watch(mark_written, watch_.marks, k, guard_of(s));
       const uint32_t meta = add_meta(s, false);
       Ins ins = encode(s, meta);
       if (s.synchronises) ins.target = cost.all;
@@ -166,6 +190,7 @@ class Emitter {
         append(probes_before(s));
         out_.code.push_back(ins);
         append(probes_after(s, ins));
+        watch(mark_written, watch_.marks, k, kNoGuard);
         continue;
       }
       const std::vector<Ins> ahead = probes_before(s), behind = probes_after(s, ins);
@@ -173,17 +198,19 @@ class Emitter {
       before.run = guard_begin;
       before.guard = guard_of(s);
       before.meta = meta;
-      before.target = uint32_t(3 + ahead.size() + behind.size());
       before.extra = uint16_t(1 + ahead.size());
       before.mode = s.counts;
       Ins after;
       after.run = guard_end;
       after.meta = meta;
+      const size_t at = out_.code.size();
       out_.code.push_back(before);
       append(ahead);
       out_.code.push_back(ins);
       append(behind);
+      watch(mark_written, watch_.marks, k, kNoGuard);
       out_.code.push_back(after);
+      out_.code[at].target = uint32_t(out_.code.size() - at);
     }
     if (ended) return;
     Ins last;
@@ -199,9 +226,11 @@ class Emitter {
   const Lowered& lowered_;
   const RegisterFile& file_;
   const ProbePlan& probes_;
+  const Watch watch_;
+  const uint32_t first_mask_;  // of the watched registers, a predicate
   Program& out_;
   uint64_t edges_ = 0;
-  std::vector<uint32_t> starts_, position_;
+  std::vector<uint32_t> position_;
   std::vector<std::pair<size_t, size_t>> fixups_;
 };
 
@@ -225,15 +254,11 @@ Result<std::unique_ptr<Program>> decode(const LowerInput& input, const ProbePlan
     if (v.special >= 0) p.specials.push_back({file.place[r], Special(v.special), v.cls == '4'});
   }
   for (uint32_t r : file.live_at_entry) {
-    const char cls = lowered.registers[r].cls;
-    if (cls == 'p') {
-      p.entry_undefined_predicates.push_back(file.place[r]);
-    } else {
-      p.entry_undefined.push_back({file.place[r], cls == '4'});
-    }
+    p.watched.push_back({file.place[r], lowered.registers[r].cls});
   }
   p.slots = file.slots + 1;
-  p.predicates = file.predicates + 1;
+  p.first_mask = file.predicates + 1;
+  p.predicates = p.first_mask + uint32_t(p.watched.size());
   p.hints = 256;
   p.static_shared_bytes = lowered.static_shared_bytes;
   p.dynamic_shared_offset = lowered.dynamic_shared_offset;
