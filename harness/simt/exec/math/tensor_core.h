@@ -1,8 +1,9 @@
-// Purpose: the step-faithful accumulation of tensor cores, and the 8-bit formats that they read.
-// Contract: NUMERICS §1.2 (Fasi et al., PeerJ CS 7:e330, 2021; Xie et al., arXiv 2511.10909): one
-// fused step over K products and the accumulator, each summand cut (truncated) at 2^(emax - F),
-// emax being the largest unnormalised exponent, the sum cut to t fraction bits. Ampere: K = 8,
-// F = 24, t = 23; Hopper: K = 16, F = 25, t = 23.
+// Purpose: the step-faithful accumulation of tensor cores, and the 8-bit
+// formats that they read. Contract: NUMERICS §1.2 (Fasi et al., PeerJ CS
+// 7:e330, 2021; Xie et al., arXiv 2511.10909): one fused step over K products
+// and the accumulator, each summand cut (truncated) at 2^(emax - F), emax being
+// the largest unnormalised exponent, the sum cut to t fraction bits. Ampere: K
+// = 8, F = 24, t = 23; Hopper: K = 16, F = 25, t = 23.
 #pragma once
 
 #include "harness/simt/exec/math/float.h"
@@ -16,9 +17,10 @@ KV_INLINE float e4m3_value(uint32_t b) {
   return b & 0x80 ? -x : x;
 }
 
-/// Exponent of the leading bit of a float as stored: subnormals have the smallest normal one.
-KV_INLINE int stored_exponent(float x) {
-  const int field = int(bits_of(x) >> 23 & 0xff);
+/// Exponent of the leading bit of a float, here as a double, as stored:
+/// subnormals have the smallest normal one.
+KV_INLINE int stored_exponent(double x) {
+  const int field = int(bits_of(float(x)) >> 23 & 0xff);
   return (field ? field : 1) - 127;
 }
 
@@ -48,8 +50,8 @@ KV_INLINE float cut_to_float(int64_t sum, int unit) {
 }
 
 template <int kK>
-inline __attribute__((always_inline)) void step_by_step(bool ampere, const float (&a)[16][kK],
-                                                        const float (&b)[kK][8],
+inline __attribute__((always_inline)) void step_by_step(bool ampere, const double (&a)[16][kK],
+                                                        const double (&b)[kK][8],
                                                         double (&out)[16][8]) {
   const int group = ampere ? 8 : 16, fraction = ampere ? 24 : 25;
   for (int m = 0; m < 16; ++m) {
@@ -60,7 +62,7 @@ inline __attribute__((always_inline)) void step_by_step(bool ampere, const float
         int top = c == 0 ? -300 : stored_exponent(c);
         double plain = c;
         for (int k = k0; k < end; ++k) {
-          plain += double(a[m][k]) * double(b[k][n]);
+          plain += a[m][k] * b[k][n];
           if (a[m][k] == 0 || b[k][n] == 0) continue;
           const int e = stored_exponent(a[m][k]) + stored_exponent(b[k][n]);
           top = e > top ? e : top;
@@ -72,7 +74,7 @@ inline __attribute__((always_inline)) void step_by_step(bool ampere, const float
         if (top == -300) continue;
         const int unit = top - fraction;
         int64_t sum = cut(double(c), unit);
-        for (int k = k0; k < end; ++k) sum += cut(double(a[m][k]) * double(b[k][n]), unit);
+        for (int k = k0; k < end; ++k) sum += cut(a[m][k] * b[k][n], unit);
         c = cut_to_float(sum, unit);
       }
       out[m][n] = double(c);
