@@ -22,7 +22,8 @@ NO_ROOM = ("third_party", "testdata", "include", ".ci")
 _LOW = ["harness/core/", "harness/case/"]
 _JUDGED = _LOW + ["harness/gen/", "harness/trace/", "harness/plugin/", "harness/run/", "reference/",
                   "harness/judge/"]
-_ABOVE = _JUDGED + ["harness/explain/", "harness/minimize/", "harness/plan/", "harness/report/"]
+_ABOVE = _JUDGED + ["harness/relation/", "harness/explain/", "harness/minimize/", "harness/plan/",
+                    "harness/report/"]
 # Plain C, constants and structs without code, for all who speak of the device or of a plugin.
 _DEVICE_TABLE = "harness/simt/control/kv_simt_control.h"
 _DEVICE = "harness/simt/device.h"
@@ -56,6 +57,7 @@ IMPORTS = {
     "reference/": _LOW,
     "harness/judge/": _LOW + ["reference/", "harness/run/observation.h", _DEVICE_TABLE,
                               _PLUGIN_HEADER],
+    "harness/relation/": _JUDGED,
     "harness/explain/": _JUDGED + [_DEVICE_TABLE],
     "harness/minimize/": _JUDGED + [_DEVICE_TABLE],
     "harness/report/": _JUDGED + [_DEVICE_TABLE],

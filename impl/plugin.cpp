@@ -222,7 +222,9 @@ const kv_plugin kPlugin = {
                     .lse_layout = KV_LSE_TOKEN_MAJOR,
                     .empty_row_lse = KV_EMPTY_LSE_MINUS_INF,
                     .pad_rows = KV_PAD_ROWS_COMPUTED,
-                    .promises = KV_PROMISE_DETERMINISTIC | KV_PROMISE_BATCH | KV_PROMISE_PAGE},
+                    .promises = KV_PROMISE_DETERMINISTIC | KV_PROMISE_BATCH | KV_PROMISE_PAGE |
+                                KV_PROMISE_LAYOUT | KV_PROMISE_HEAD | KV_PROMISE_CHANNEL |
+                                KV_PROMISE_SCALE},
     .kernel = &kKernelLevel,
     .engine = &engine_level()};
 

@@ -83,6 +83,16 @@ enum class Design : uint8_t {
   kCensus,
   kConstantValue,
 };
+/// The design's numbers presented otherwise: what metamorphic relations change (harness/relation).
+/// Applied to the values of real tokens before rounding; overrides are not moved with them.
+struct DataView {
+  uint32_t kv_head_repeat = 1;  // KV head h holds what head h / kv_head_repeat would
+  uint32_t head_rotation = 0;   // KV head h and its query heads hold what those of h + this would
+  uint32_t value_rotation = 0;  // dimension d of V holds what dimension d + this would
+  uint32_t key_exponent = 0;    // K is multiplied by 2^key_exponent
+  double logit_shift = 0;       // added to each logit, through dimension 0 of Q and K; 0: as it is
+  bool operator==(const DataView&) const = default;
+};
 struct Data {
   uint32_t version = 1;
   Design design = Design::kNormal;
@@ -101,6 +111,7 @@ struct Data {
   };
   std::vector<Override> overrides = {};
   std::string tensors_file = {};  // safetensors side-car, relative to the case; "" for none
+  DataView view = {};
   bool operator==(const Data&) const = default;
 };
 
@@ -230,6 +241,10 @@ struct Exec {
   uint64_t rounding_seed = 0;
   uint32_t repeat = 1;
   std::vector<std::string> preceding;  // case files to run first, where history matters
+  /// Metamorphic relation that the case and its image must keep (harness/relation); "" for none.
+  /// The image is a pure function of the case and the seed.
+  std::string relation;
+  uint64_t relation_seed = 0;
   bool operator==(const Exec&) const = default;
 };
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "harness/case/data_view.h"
 #include "harness/case/designs.h"
 #include "harness/case/history.h"
 #include "harness/core/check.h"
@@ -62,7 +63,8 @@ void fill_row(const Case& c, const RowAddress& where, const Slot& slot, std::spa
   if (slot.pad && where.role != TensorRole::kQuery) {
     canary_row(where, identity, row);
   } else {
-    design_row(c, where, identity, row);
+    design_row(c, source_of(c, where), identity, row);
+    present(c, where.role, row);
   }
   encode_row(row, tensor_dtype(c.shape, where.role), out);
   if (!c.data.overrides.empty()) apply_overrides(c, where, out);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "harness/case/data_view.h"
 #include "harness/case/random_words.h"
 #include "harness/core/philox.h"
 
@@ -145,7 +146,7 @@ void needle_query(const Case& c, uint64_t key, const Slot& slot, FixedRow& row) 
 // keys and queries lie along one direction of signs, which the layer and head choose.
 void ascending_row(const Case& c, const RowAddress& where, uint64_t key, const Slot& slot,
                    FixedRow& row) {
-  const uint32_t group = c.shape.query_heads / c.shape.kv_heads;
+  const uint32_t group = design_group(c);
   const uint64_t kv_head = where.role == TensorRole::kQuery ? where.head / group : where.head;
   const Words signs(Philox{c.data.seed}.word(uint64_t{where.layer} << 32 | kv_head, 0x617363),
                     row.size);

@@ -34,6 +34,7 @@ inline Case full_case() {
   c.data.digest = 0x8000000000000001;
   c.data.overrides = {{0, a, 3, 1, 5, 95, -0.0}, {2, b, 1, 0, 2, 63, 1e-300}};
   c.data.tensors_file = "t.safetensors";
+  c.data.view = {3, 2, 5, 3, -120.5};
   c.ops = {op::Admit{a, 10, 0},   op::Admit{b, 20, 7, -5, a, 4},
            op::Append{a, 3},      op::Step{{{a, 3, 1, 2, 4, {-1, 0, 0}}, {.request = b}}, true},
            op::Fork{a, b},        op::Reorder{{a, b}, {b, b}},
@@ -44,7 +45,8 @@ inline Case full_case() {
            op::Defrag{},          op::Save{a},
            op::Restore{a},        op::Complete{2},
            op::FailAllocation{3}, op::Hostile{op::Hostile::Kind::kForeignHandle, b}};
-  c.exec = {"split", 64, 0xfedcba9876543210, Rounding::kMmaHopper, 42, 32, {"first.json"}};
+  c.exec = {"split", 64, 0xfedcba9876543210, Rounding::kMmaHopper, 42, 32, {"first.json"},
+            "pages", 9};
   return c;
 }
 

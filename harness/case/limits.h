@@ -32,6 +32,8 @@ inline constexpr uint64_t kPoolBytesMax = uint64_t{2} << 30;  // K and V of all 
 
 // ---- data
 inline constexpr uint32_t kOverridesMax = 65536;  // more belongs into the side-car
+inline constexpr uint32_t kKeyExponentMax = 12;
+inline constexpr double kLogitShiftMax = 1e5;
 
 // ---- operations
 inline constexpr uint32_t kOpsMax = 1u << 18;   // 1,000 real requests need 30,000 steps

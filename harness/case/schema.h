@@ -103,6 +103,16 @@ void fields(auto& walk, S& o) {
   walk.field("value", o.value, Range<double>{-3.5e38, 3.5e38});
 }
 
+template <Of<DataView> S>
+void fields(auto& walk, S& view) {
+  walk.field("kv_head_repeat", view.kv_head_repeat, Range<uint64_t>{1, limits::kHeadsMax});
+  walk.field("head_rotation", view.head_rotation, Range<uint64_t>{0, limits::kHeadsMax});
+  walk.field("value_rotation", view.value_rotation, Range<uint64_t>{0, limits::kHeadDimMax});
+  walk.field("key_exponent", view.key_exponent, Range<uint64_t>{0, limits::kKeyExponentMax});
+  walk.field("logit_shift", view.logit_shift,
+             Range<double>{-limits::kLogitShiftMax, limits::kLogitShiftMax});
+}
+
 template <Of<Data> S>
 void fields(auto& walk, S& data) {
   walk.field("version", data.version, Range<uint64_t>{1, 1});
@@ -111,6 +121,7 @@ void fields(auto& walk, S& data) {
   walk.optional("digest", data.digest, kAnyU64);
   walk.optional("overrides", data.overrides, List{0, limits::kOverridesMax});
   walk.optional("tensors_file", data.tensors_file, Text{limits::kPathBytesMax});
+  walk.optional("view", data.view);
 }
 
 template <Of<Exec> S>
@@ -123,6 +134,8 @@ void fields(auto& walk, S& exec) {
   walk.field("repeat", exec.repeat, Range<uint64_t>{1, limits::kRepeatMax});
   walk.optional("preceding", exec.preceding, List{0, limits::kPrecedingMax},
                 Text{limits::kPathBytesMax});
+  walk.optional("relation", exec.relation, Text{limits::kNameBytesMax});
+  walk.optional("relation_seed", exec.relation_seed, kAnyU64);
 }
 
 // ---------------------------------------------------------------- operations

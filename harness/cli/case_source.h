@@ -1,4 +1,5 @@
-// Purpose: the cases of a campaign, one after another: the corpus first, then drawn ones.
+// Purpose: the cases of a campaign, one after another: the corpus, the corpus again with a relation
+// for each file (the seed says which), then drawn ones.
 // Contract: drawn case number i is a pure function of (seed, i, drawing options), whatever was
 // asked for before.
 // Example: CaseSource source({.files = corpus_files("corpus"), .seed = 1, .drawn_max = 500});
@@ -42,6 +43,7 @@ class CaseSource {
  private:
   SourceOptions options_;
   size_t file_ = 0;
+  size_t related_ = 0;  // files replayed with a relation
   uint64_t drawn_ = 0;
 };
 

@@ -18,9 +18,10 @@ namespace kv::cli {
 /// What cases are run on; common to all commands that run any.
 struct BenchOptions {
   DeviceKind device = DeviceKind::kCpu;
-  std::string plugin_path;   // "": default_plugin_path()
-  double call_seconds = 60;  // longest call into the plugin, more for large cases
-  uint64_t memory_mib = 0;   // of a worker process; 0: default_worker_memory()
+  std::string plugin_path;                    // "": default_plugin_path()
+  std::string executable = "/proc/self/exe";  // a kverify, whose worker runs the cases
+  double call_seconds = 60;                   // longest call into the plugin, more for large cases
+  uint64_t memory_mib = 0;                    // of a worker process; 0: default_worker_memory()
 };
 
 struct CheckOptions {

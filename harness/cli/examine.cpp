@@ -11,12 +11,20 @@
 namespace kv::cli {
 namespace {
 
+/// The rest of the oldest case of the runner: its operations go to `take`.
+Result<RunEnd> run_rest(CaseRunner& runner, const std::function<void(const OpObservation&)>& take) {
+  for (;;) {
+    KV_ASSIGN_OR_RETURN(CaseRunner::Event event, runner.next());
+    if (auto* end = std::get_if<RunEnd>(&event)) return std::move(*end);
+    take(std::get<OpObservation>(event));
+  }
+}
+
 Result<void> run_unjudged(CaseRunner& runner, const Case& c) {
   KV_RETURN_IF_ERROR(runner.submit(c));
-  for (;;) {
-    KV_ASSIGN_OR_RETURN(const CaseRunner::Event event, runner.next());
-    if (std::holds_alternative<RunEnd>(event)) return {};
-  }
+  KV_ASSIGN_OR_RETURN(const RunEnd end, run_rest(runner, [](const OpObservation&) {}));
+  static_cast<void>(end);
+  return {};
 }
 
 }  // namespace
@@ -25,6 +33,7 @@ RunnerOptions runner_options(const BenchOptions& bench, const std::string& folde
   RunnerOptions options;
   options.device = bench.device;
   options.plugin_path = bench.plugin_path.empty() ? default_plugin_path() : bench.plugin_path;
+  options.executable = bench.executable;
   options.folder = folder;
   options.silence_max = std::chrono::milliseconds(static_cast<int64_t>(bench.call_seconds * 1000));
   options.memory_bytes_max = bench.memory_mib << 20;
@@ -32,25 +41,35 @@ RunnerOptions runner_options(const BenchOptions& bench, const std::string& folde
   return options;
 }
 
-Result<Examined> judge_next(CaseRunner& runner, const JudgeOptions& judging, Case c,
+Result<Pair> submit_pair(CaseRunner& runner, Case c) {
+  KV_ASSIGN_OR_RETURN(std::optional<Image> image, image_of(c));
+  KV_RETURN_IF_ERROR(runner.submit(c));
+  if (image) KV_RETURN_IF_ERROR(runner.submit(image->c));
+  return Pair{std::move(c), std::move(image)};
+}
+
+Result<Examined> judge_next(CaseRunner& runner, const JudgeOptions& judging, Pair pair,
                             const std::function<void(const OpObservation&)>& progress) {
+  PairJudge judge(std::move(pair.c), std::move(pair.image), runner.hello().plugin, judging);
+  const auto take = [&](const OpObservation& observation) {
+    judge.add(observation);
+    if (progress) progress(observation);
+  };
+  KV_ASSIGN_OR_RETURN(const RunEnd end, run_rest(runner, take));
+  judge.end_case(end);
   Examined examined;
-  examined.c = std::move(c);
-  Judge judge(examined.c, judging);
-  judge.begin(runner.hello().plugin);
-  for (;;) {
-    KV_ASSIGN_OR_RETURN(CaseRunner::Event event, runner.next());
-    if (const auto* observation = std::get_if<OpObservation>(&event)) {
-      judge.add(*observation);
-      if (progress) progress(*observation);
-      continue;
-    }
-    const RunEnd& end = std::get<RunEnd>(event);
-    examined.output = end.output;
-    examined.warp_instructions = end.warp_instructions;
-    examined.verdict = judge.finish(end);
-    return examined;
+  examined.output = end.output;
+  examined.warp_instructions = end.warp_instructions;
+  RunEnd image_end;
+  if (judge.has_image()) {
+    KV_ASSIGN_OR_RETURN(image_end, run_rest(runner, take));
+    examined.warp_instructions += image_end.warp_instructions;
+    if (examined.output.empty()) examined.output = image_end.output;
   }
+  PairVerdict told = judge.finish(judge.has_image() ? &image_end : nullptr);
+  examined.c = std::move(told.c);
+  examined.verdict = std::move(told.verdict);
+  return examined;
 }
 
 bool same_failure(const Verdict& a, const Verdict& b) {
@@ -67,7 +86,7 @@ struct Examiner::State {
   JudgeOptions judging;
   RunFolder folder;
   std::optional<CaseRunner> runner;
-  std::deque<Case> pending;
+  std::deque<Pair> pending;
 
   Result<void> certify(Examined& examined);
 };
@@ -91,16 +110,17 @@ const Hello& Examiner::hello() const { return state_->runner->hello(); }
 size_t Examiner::pending() const { return state_->pending.size(); }
 
 Result<void> Examiner::submit(Case c) {
-  KV_RETURN_IF_ERROR(state_->runner->submit(c));
-  state_->pending.push_back(std::move(c));
+  KV_ASSIGN_OR_RETURN(Pair pair, submit_pair(*state_->runner, std::move(c)));
+  state_->pending.push_back(std::move(pair));
   return {};
 }
 
 Result<Examined> Examiner::next(const std::function<void(const OpObservation&)>& progress) {
   State& s = *state_;
-  Case c = std::move(s.pending.front());
+  Pair pair = std::move(s.pending.front());
   s.pending.pop_front();
-  KV_ASSIGN_OR_RETURN(Examined examined, judge_next(*s.runner, s.judging, std::move(c), progress));
+  KV_ASSIGN_OR_RETURN(Examined examined,
+                      judge_next(*s.runner, s.judging, std::move(pair), progress));
   if (examined.verdict.outcome != Outcome::kFail) return examined;
   s.runner->refresh();
   KV_RETURN_IF_ERROR(s.certify(examined));
@@ -133,11 +153,11 @@ Result<Examined> examine_once(const BenchOptions& bench, const JudgeOptions& jud
                               const std::vector<Case>& preceding) {
   KV_ASSIGN_OR_RETURN(const RunFolder folder, RunFolder::create());
   RunnerOptions options = runner_options(bench, folder.path());
-  options.process_cases_max = static_cast<uint32_t>(preceding.size()) + 1;
+  options.process_cases_max = static_cast<uint32_t>(preceding.size()) + 2;
   KV_ASSIGN_OR_RETURN(CaseRunner runner, CaseRunner::start(options));
   for (const Case& before : preceding) KV_RETURN_IF_ERROR(run_unjudged(runner, before));
-  KV_RETURN_IF_ERROR(runner.submit(c));
-  return judge_next(runner, judging, c, {});
+  KV_ASSIGN_OR_RETURN(Pair pair, submit_pair(runner, c));
+  return judge_next(runner, judging, std::move(pair), {});
 }
 
 }  // namespace kv::cli

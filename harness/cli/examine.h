@@ -16,7 +16,7 @@
 
 #include "harness/case/case.h"
 #include "harness/cli/commands.h"
-#include "harness/judge/judge.h"
+#include "harness/relation/pair_judge.h"
 #include "harness/run/case_runner.h"
 
 namespace kv::cli {
@@ -48,8 +48,14 @@ class Examiner {
   std::unique_ptr<State> state_;
 };
 
-/// The oldest pending case of the runner, judged as its observations come; nothing is repeated.
-Result<Examined> judge_next(CaseRunner& runner, const JudgeOptions& judging, Case c,
+/// A case and its image, in the order in which a worker runs them.
+struct Pair {
+  Case c;
+  std::optional<Image> image;
+};
+Result<Pair> submit_pair(CaseRunner& runner, Case c);
+/// The oldest pending pair of the runner, judged as its observations come; nothing is repeated.
+Result<Examined> judge_next(CaseRunner& runner, const JudgeOptions& judging, Pair pair,
                             const std::function<void(const OpObservation&)>& progress);
 RunnerOptions runner_options(const BenchOptions& bench, const std::string& folder);
 

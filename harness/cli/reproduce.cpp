@@ -49,8 +49,8 @@ Result<Reproduction> Reproducer::rate(const Case& c, uint32_t runs) {
 }
 
 Result<Verdict> Reproducer::run(const Case& c) {
-  KV_RETURN_IF_ERROR(runner_->submit(c));
-  KV_ASSIGN_OR_RETURN(Examined examined, judge_next(*runner_, {}, c, {}));
+  KV_ASSIGN_OR_RETURN(Pair pair, submit_pair(*runner_, c));
+  KV_ASSIGN_OR_RETURN(Examined examined, judge_next(*runner_, {}, std::move(pair), {}));
   return examined.verdict;
 }
 

@@ -5,6 +5,7 @@
 
 #include "harness/case/json.h"
 #include "harness/gen/draw.h"
+#include "harness/relation/draw_related.h"
 
 namespace kv {
 
@@ -16,21 +17,24 @@ namespace {
 // A long case takes about 150 choices; RapidCheck's sizes end at 100.
 constexpr int kChoicesPerSize = 2;
 
-}  // namespace
-
-rc::Gen<Case> cases() {
-  return rc::gen::withSize([](int size) {
+rc::Gen<Case> drawn_by(Case (*drawer)(ChoiceSource&, const DrawOptions&)) {
+  return rc::gen::withSize([drawer](int size) {
     // Only the list shrinks: shrinking each number as well takes minutes and simplifies little
     // more.
     const auto choice = rc::gen::noShrink(rc::gen::inRange<uint64_t>(0, uint64_t{1} << 32));
     const auto list =
         rc::gen::resize(kChoicesPerSize * size, rc::gen::container<std::vector<uint64_t>>(choice));
-    return rc::gen::map(list, [](std::vector<uint64_t> choices) {
+    return rc::gen::map(list, [drawer](std::vector<uint64_t> choices) {
       ListSource source(std::move(choices));
-      return draw(source);
+      return drawer(source, {});
     });
   });
 }
+
+}  // namespace
+
+rc::Gen<Case> cases() { return drawn_by(draw); }
+rc::Gen<Case> related_cases() { return drawn_by(draw_related); }
 
 }  // namespace props
 }  // namespace kv

@@ -25,5 +25,8 @@ namespace props {
 /// Any case that the generator can draw, simple ones first.
 rc::Gen<Case> cases();
 
+/// The same, some with a relation (harness/relation/draw_related.h).
+rc::Gen<Case> related_cases();
+
 }  // namespace props
 }  // namespace kv

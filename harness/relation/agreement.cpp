@@ -1,0 +1,150 @@
+#include "harness/relation/agreement.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <map>
+#include <tuple>
+
+#include "harness/plugin/kverify_plugin.h"
+
+namespace kv {
+namespace {
+
+/// The n-th time that this slot of this request is queried.
+using RowKey = std::tuple<RequestId, int64_t, uint32_t>;
+
+struct ResultRow {
+  const OpObservation* op = nullptr;
+  uint64_t token = 0;
+  int64_t batch_slot = 0;
+  uint32_t kv_length = 0;
+  bool pad = false;
+};
+
+using ResultRows = std::map<RowKey, ResultRow>;
+
+ResultRows result_rows(const Seen& seen) {
+  ResultRows rows;
+  Timeline timeline = Timeline::create(seen.c).value();
+  for (uint32_t i = 0; i < seen.ops.size() && i < seen.c.ops.size(); ++i) {
+    const PlannedStep step = timeline.apply(i);
+    for_each_query(step, [&](const RowPlace& place) {
+      RowKey key{place.row->request, place.slot(), 0};
+      while (rows.contains(key)) ++std::get<2>(key);
+      rows[key] = {.op = &seen.ops[i],
+                   .token = place.token,
+                   .batch_slot = place.row->batch_slot,
+                   .kv_length = place.row->kv_length,
+                   .pad = is_pad_row(timeline, place)};
+      return false;
+    });
+  }
+  return rows;
+}
+
+/// An element of a result: of O, or with dimension -1 of the LSE.
+struct Element {
+  uint32_t layer = 0, head = 0;
+  int64_t dimension = -1;
+};
+
+uint32_t bits_of(const Shape& shape, const ResultRow& row, const Element& at) {
+  const LayerResult& result = row.op->layers[at.layer];
+  const uint64_t index = row.token * shape.query_heads + at.head;
+  uint32_t bits = 0;
+  if (at.dimension < 0) {
+    std::memcpy(&bits, &result.lse[index], sizeof bits);
+  } else {
+    const uint32_t bytes = dtype_bytes(shape.output_dtype);
+    const uint64_t element = index * shape.head_dim_v + static_cast<uint64_t>(at.dimension);
+    std::memcpy(&bits, &result.output[element * bytes], bytes);
+  }
+  return bits;
+}
+
+class Comparison {
+ public:
+  Comparison(const Seen& base, const Image& image) : base_(base), image_(image) {}
+
+  std::optional<Failure> row(const RowKey& key, const ResultRow& want, const ResultRow& got) const {
+    const Shape& shape = base_.c.shape;
+    for (uint32_t layer = 0; layer < want.op->layers.size(); ++layer) {
+      for (uint32_t head = 0; head < shape.query_heads; ++head) {
+        for (int64_t d = -1; d < int64_t{shape.head_dim_v}; ++d) {
+          const Element at{layer, head, d};
+          const uint32_t a = bits_of(shape, want, at);
+          const uint32_t b = bits_of(image_.c.shape, got, partner(at));
+          if (a != b) return failure(key, want, at, a, b);
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  Element partner(Element at) const {
+    const Shape& shape = base_.c.shape;
+    const uint32_t shift = image_.head_rotation * (shape.query_heads / shape.kv_heads);
+    at.head = (at.head + shape.query_heads - shift) % shape.query_heads;
+    if (at.dimension >= 0)
+      at.dimension = (at.dimension + shape.head_dim_v - image_.value_rotation) % shape.head_dim_v;
+    return at;
+  }
+
+  Failure failure(const RowKey& key, const ResultRow& row, const Element& at, uint32_t want,
+                  uint32_t got) const {
+    const DType type = at.dimension < 0 ? DType::kF32 : base_.c.shape.output_dtype;
+    Divergence d;
+    d.op_index = row.op->op_index;
+    d.request = std::get<0>(key).value;
+    d.batch_slot = row.batch_slot;
+    d.layer = at.layer;
+    d.head = at.head;
+    d.query_slot = std::get<1>(key);
+    d.dimension = at.dimension;
+    d.tensor = at.dimension < 0 ? "lse" : "output";
+    d.want = d.admissible_low = d.admissible_high = decode(type, want);
+    d.got = decode(type, got);
+    d.want_bits = hex_bits(type, want);
+    d.got_bits = hex_bits(type, got);
+    d.kv_length = row.kv_length;
+    const std::string name = base_.c.exec.relation;
+    return {.stage = Stage::kMetamorphic,
+            .failure_class = "relation:" + name,
+            .message = fmt::format(
+                "The {} of operation {}, request {}, query slot {}, layer {}, head {}{} has the "
+                "bits {}; with {} it has {}, in the same process, right after. The plugin promises "
+                "equal bits.",
+                d.tensor, d.op_index, d.request, d.query_slot, d.layer, d.head,
+                at.dimension < 0 ? "" : fmt::format(", dimension {}", at.dimension), d.want_bits,
+                find_relation(name)->purpose, d.got_bits),
+            .divergence = std::move(d)};
+  }
+
+  const Seen& base_;
+  const Image& image_;
+};
+
+}  // namespace
+
+bool bits_promised(const Relation& relation, const PluginFacts& facts) {
+  return relation.agreement == Agreement::kBits &&
+         (facts.promises & relation.promises) == relation.promises;
+}
+
+std::optional<Failure> disagreement(const Seen& base, const Image& image, const Seen& seen,
+                                    const PluginFacts& facts) {
+  const ResultRows partners = result_rows(seen);
+  const Comparison comparison(base, image);
+  for (const auto& [key, want] : result_rows(base)) {
+    const auto partner = partners.find(key);
+    if (partner == partners.end()) continue;
+    const bool is_pad = want.pad || partner->second.pad;
+    if (is_pad && facts.pad_rows > KV_PAD_ROWS_ZERO) continue;
+    if (auto failure = comparison.row(key, want, partner->second)) return failure;
+  }
+  return std::nullopt;
+}
+
+}  // namespace kv

@@ -1,0 +1,29 @@
+// Purpose: do the results of a case and of its image agree, bit for bit where that was promised?
+// Contract: both observations passed the other stages, so their sizes are right. Rows without a
+// partner on the other side are not compared; PAD rows only where the plugin computes them. A pure
+// function of its arguments.
+// Example: if (auto failure = disagreement({c, base}, image, {image.c, seen}, facts)) ...
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "harness/judge/failure.h"
+#include "harness/relation/relation.h"
+
+namespace kv {
+
+/// A lawful case and what was seen of all its operations.
+struct Seen {
+  const Case& c;
+  const std::vector<OpObservation>& ops;
+};
+
+/// Must the bits of the image's results be those of the case?
+bool bits_promised(const Relation& relation, const PluginFacts& facts);
+
+/// Nothing, or the first element of `base` (in the order of its results) that differs.
+std::optional<Failure> disagreement(const Seen& base, const Image& image, const Seen& seen,
+                                    const PluginFacts& facts);
+
+}  // namespace kv

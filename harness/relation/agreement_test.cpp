@@ -1,0 +1,88 @@
+// Disagreements are found and told of the right case; agreement is silent.
+#include "harness/relation/agreement.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+
+#include "harness/judge/fake_worker.h"
+#include "harness/plugin/kverify_plugin.h"
+#include "harness/relation/draw_related.h"
+#include "harness/relation/pair_judge.h"
+
+namespace kv {
+namespace {
+
+Case related(const char* name) {
+  Case c = small_case();
+  c.exec.relation = name;
+  return c;
+}
+
+struct PairFaults {
+  FakeFaults of_case, of_image;
+  uint32_t promises = ~0u;
+};
+
+PairVerdict judged(const Case& c, const PairFaults& faults) {
+  const auto image = image_of(c).value();
+  EXPECT_TRUE(image.has_value());
+  Observation first = fake_observation(c, faults.of_case);
+  const Observation second = fake_observation(image->c, faults.of_image);
+  first.plugin.promises = faults.promises;
+  PairJudge judge(c, image, first.plugin, {});
+  for (const OpObservation& op : first.ops) judge.add(op);
+  judge.end_case(first.end);
+  for (const OpObservation& op : second.ops) judge.add(op);
+  return judge.finish(&second.end);
+}
+
+/// The last bit of one LSE, which every error bound allows.
+FakeFaults last_bit() {
+  FakeFaults faults;
+  faults.finish = [](Observation& o) {
+    float& lse = o.ops.back().layers.at(0).lse.back();
+    lse = std::bit_cast<float>(std::bit_cast<uint32_t>(lse) ^ 1u);
+  };
+  return faults;
+}
+
+TEST(Agreement, IsSilentWhereResultsAgree) {
+  for (const char* name :
+       {"pages", "layout", "poison", "schedule", "call_again", "batch_order", "alone",
+        "heads_rotated", "value_channels", "power_of_two", "company", "history"}) {
+    const PairVerdict told = judged(related(name), {});
+    EXPECT_EQ(told.verdict.outcome, Outcome::kPass) << name << ": " << told.verdict.message;
+  }
+}
+
+TEST(Agreement, FindsOneBitThatNoBoundForbids) {
+  const PairVerdict told = judged(related("pages"), {.of_image = last_bit()});
+  EXPECT_EQ(told.verdict.outcome, Outcome::kFail);
+  EXPECT_EQ(told.verdict.stage, Stage::kMetamorphic);
+  EXPECT_EQ(told.verdict.failure_class, "relation:pages");
+  EXPECT_EQ(told.c.exec.relation, "pages");
+  ASSERT_TRUE(told.verdict.divergence.has_value());
+  EXPECT_EQ(told.verdict.divergence->tensor, "lse");
+}
+
+TEST(Agreement, IsNoFailureWherePlacesArePermittedToMatter) {
+  EXPECT_EQ(judged(related("pages"), {.of_image = last_bit(), .promises = 0}).verdict.outcome,
+            Outcome::kPass);
+}
+
+TEST(Agreement, AFailureOfOneSideIsToldOfThatSideAlone) {
+  FakeFaults wrong;
+  wrong.kv_head = [](uint32_t) { return 0; };
+  const PairVerdict first = judged(related("pages"), {.of_case = wrong});
+  EXPECT_EQ(first.verdict.outcome, Outcome::kFail);
+  EXPECT_NE(first.verdict.stage, Stage::kMetamorphic);
+  EXPECT_TRUE(first.c.exec.relation.empty());
+  EXPECT_EQ(first.c.pool, small_case().pool);
+  const PairVerdict second = judged(related("pages"), {.of_image = wrong});
+  EXPECT_EQ(second.verdict.outcome, Outcome::kFail);
+  EXPECT_NE(second.c.pool, small_case().pool);
+}
+
+}  // namespace
+}  // namespace kv

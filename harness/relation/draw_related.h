@@ -1,0 +1,18 @@
+// Purpose: cases with a relation, for every driver: random numbers, RapidCheck's lists, bytes.
+// Contract: total and lawful like draw(), whose choices come first; one case in three names a
+// relation, and one that names a relation has an image.
+// Example:  PhiloxSource choices(seed, index);  Case c = draw_related(choices);
+#pragma once
+
+#include "harness/case/case.h"
+#include "harness/gen/draw.h"
+
+namespace kv {
+
+Case draw_related(ChoiceSource& choices, const DrawOptions& options = {});
+
+/// Lets `c` name the first relation at or after the `number`-th (modulo their count) that has an
+/// image of it. False, and no relation, when there is none.
+bool relate(Case& c, uint64_t number, uint64_t seed);
+
+}  // namespace kv

@@ -1,0 +1,77 @@
+#include "harness/relation/pair_judge.h"
+
+#include "harness/relation/agreement.h"
+#include "harness/relation/census.h"
+
+namespace kv {
+namespace {
+
+bool is_sound(const Verdict& verdict) {
+  return verdict.outcome == Outcome::kPass || verdict.outcome == Outcome::kVacuous;
+}
+
+void take(Failure failure, Verdict& verdict) {
+  verdict.outcome = Outcome::kFail;
+  verdict.stage = failure.stage;
+  verdict.failure_class = std::move(failure.failure_class);
+  verdict.message = std::move(failure.message);
+  verdict.divergence = std::move(failure.divergence);
+}
+
+/// What a comparison needs of an observation.
+OpObservation results_of(const OpObservation& observation) {
+  OpObservation kept;
+  kept.op_index = observation.op_index;
+  kept.layers = observation.layers;
+  return kept;
+}
+
+}  // namespace
+
+PairJudge::PairJudge(Case c, std::optional<Image> image, PluginFacts facts, JudgeOptions options)
+    : c_(std::move(c)),
+      image_(std::move(image)),
+      facts_(std::move(facts)),
+      options_(std::move(options)) {
+  judge_.emplace(c_, options_);
+  judge_->begin(facts_);
+}
+
+void PairJudge::add(const OpObservation& observation) {
+  judge_->add(observation);
+  if (image_) (case_verdict_ ? image_ops_ : case_ops_).push_back(results_of(observation));
+}
+
+void PairJudge::end_case(const RunEnd& end) {
+  case_verdict_ = judge_->finish(end);
+  if (!image_) return;
+  judge_.emplace(image_->c, options_);
+  judge_->begin(facts_);
+}
+
+PairVerdict PairJudge::finish(const RunEnd* image_end) {
+  PairVerdict told{.c = std::move(c_), .verdict = std::move(*case_verdict_)};
+  if (!image_ || image_end == nullptr) return told;
+  Verdict verdict = judge_->finish(*image_end);
+  if (!is_sound(told.verdict)) {
+    told.c.exec.relation.clear();
+    told.c.exec.relation_seed = 0;
+    return told;
+  }
+  if (verdict.outcome == Outcome::kUnsupported) return told;  // nothing to hold it against
+  if (!is_sound(verdict)) return {.c = std::move(image_->c), .verdict = std::move(verdict)};
+  compare(told);
+  return told;
+}
+
+void PairJudge::compare(PairVerdict& told) const {
+  const Relation* relation = find_relation(told.c.exec.relation);
+  const Seen base{told.c, case_ops_}, seen{image_->c, image_ops_};
+  std::optional<Failure> failure;
+  if (relation->name == "census") failure = wrong_census(seen);
+  if (!failure && bits_promised(*relation, facts_))
+    failure = disagreement(base, *image_, seen, facts_);
+  if (failure) take(std::move(*failure), told.verdict);
+}
+
+}  // namespace kv

@@ -1,0 +1,46 @@
+// Purpose: the verdict of a case together with its image: both judged, then held against each
+// other.
+// Contract: the operations of the case come first, then those of the image. A failure of either by
+// itself is told of that one alone, without a relation; only a disagreement (stage metamorphic)
+// names the relation. Without a relation it is Judge, and nothing is kept.
+// Example: see examine.cpp of cli.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "harness/judge/judge.h"
+#include "harness/relation/relation.h"
+
+namespace kv {
+
+struct PairVerdict {
+  Case c;  // of which the verdict is told
+  Verdict verdict;
+};
+
+class PairJudge {
+ public:
+  /// `image`: image_of(c).
+  PairJudge(Case c, std::optional<Image> image, PluginFacts facts, JudgeOptions options);
+
+  bool has_image() const { return image_.has_value(); }
+  /// An operation of the case, or after end_case() of its image.
+  void add(const OpObservation& observation);
+  void end_case(const RunEnd& end);
+  /// Ends the image, where there is one.
+  PairVerdict finish(const RunEnd* image_end);
+
+ private:
+  void compare(PairVerdict& told) const;
+
+  Case c_;
+  std::optional<Image> image_;
+  PluginFacts facts_;
+  JudgeOptions options_;
+  std::optional<Judge> judge_;
+  std::optional<Verdict> case_verdict_;
+  std::vector<OpObservation> case_ops_, image_ops_;
+};
+
+}  // namespace kv
