@@ -156,6 +156,8 @@ TEST_F(CliTest, AFailureThatNeedsHistoryKeepsIt) {
   EXPECT_SAYS(ran.out, "with history");
   ASSERT_FALSE(found().empty());
   for (const std::string& path : found()) {
+    // A repeat that differs inside one case is told at once; it does not look for a history.
+    if (path.find("/nondeterministic-") != std::string::npos) continue;
     const Ran again = run_kverify({"replay", path, "--plugin", kMisbehaving},
                                   {.environment = {{"KVERIFY_TEST_FAULT", "history"}}});
     EXPECT_EQ(again.status, 1) << path << again.out << again.err;

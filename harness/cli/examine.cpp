@@ -67,6 +67,7 @@ Result<Examined> judge_next(CaseRunner& runner, const JudgeOptions& judging, Pai
     if (examined.output.empty()) examined.output = image_end.output;
   }
   PairVerdict told = judge.finish(judge.has_image() ? &image_end : nullptr);
+  examined.after_itself = judge.has_image() && !told.is_image;
   examined.c = std::move(told.c);
   examined.verdict = std::move(told.verdict);
   return examined;
@@ -128,7 +129,8 @@ Result<Examined> Examiner::next(const std::function<void(const OpObservation&)>&
 }
 
 Result<void> Examiner::State::certify(Examined& examined) {
-  const std::vector<Case> history = runner->history();
+  std::vector<Case> history = runner->history();
+  if (examined.after_itself && !history.empty()) history.pop_back();
   const auto again_after = [&](size_t count) -> Result<bool> {
     const std::vector<Case> tail(history.end() - static_cast<ptrdiff_t>(count), history.end());
     KV_ASSIGN_OR_RETURN(const Examined again, examine_once(bench, judging, examined.c, tail));

@@ -27,6 +27,7 @@ struct Examined {
   std::vector<Case> preceding;  // not empty: the failure needs these to run first
   std::string output;           // the last of what the code under test printed
   uint64_t warp_instructions = 0;
+  bool after_itself = false;  // its image ran last: the case is in the runner's history
 };
 
 class Examiner {

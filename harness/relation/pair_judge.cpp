@@ -59,7 +59,8 @@ PairVerdict PairJudge::finish(const RunEnd* image_end) {
     return told;
   }
   if (verdict.outcome == Outcome::kUnsupported) return told;  // nothing to hold it against
-  if (!is_sound(verdict)) return {.c = std::move(image_->c), .verdict = std::move(verdict)};
+  if (!is_sound(verdict))
+    return {.c = std::move(image_->c), .verdict = std::move(verdict), .is_image = true};
   compare(told);
   return told;
 }

@@ -17,6 +17,7 @@ namespace kv {
 struct PairVerdict {
   Case c;  // of which the verdict is told
   Verdict verdict;
+  bool is_image = false;  // c is the image
 };
 
 class PairJudge {
