@@ -54,7 +54,7 @@ PagedCache::State::State(const PagedCacheConfig& c)
              .hash_bits = c.prefix_hash_bits}),
       requests(c.requests),
       contents(c.requests),
-      batch_slot_used(c.batch_slots),
+      batch(c.batch_slots),
       page_scratch(c.pages.value),
       run_scratch(c.groups.size()) {
   const int64_t pages_max = pages_for(c.context_limit, c.page_slots).value;
@@ -146,7 +146,7 @@ Status PagedCache::release(const Handle& handle) {
   if (r.state == RequestState::kSwapped) s.return_host_pages(c);
   s.drop_all(c);
   s.reset(c);
-  if (r.batch_slot != kNoBatchSlot) s.batch_slot_used[index_of(r.batch_slot)] = false;
+  if (r.batch_slot != kNoBatchSlot) s.batch[index_of(r.batch_slot)] = nullptr;
   r.exists = false;
   r.batch_slot = kNoBatchSlot;
   return {};

@@ -6,7 +6,7 @@
 namespace kvattn {
 
 void PagedCache::State::leave_batch(Request& r, RequestState state) {
-  batch_slot_used[index_of(r.batch_slot)] = false;
+  batch[index_of(r.batch_slot)] = nullptr;
   r.batch_slot = kNoBatchSlot;
   r.state = state;
 }
@@ -91,8 +91,7 @@ StatusOr<Resumed> PagedCache::resume(const Handle& handle) {
   } else {
     s.recall_prefix(c);
   }
-  r.state = RequestState::kActive;
-  r.batch_slot = s.take_batch_slot();
+  s.join_batch(r);
   return Resumed{.handle = s.handle_of(r), .copies = s.host_copies};
 }
 

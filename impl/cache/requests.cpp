@@ -10,6 +10,15 @@ Request* PagedCache::State::find(RequestId id) {
   return nullptr;
 }
 
+Request* PagedCache::State::find(const Handle& handle) {
+  const auto slot = index_of(handle.batch_slot);
+  if (slot >= 0 && slot < std::ssize(batch)) {
+    Request* r = batch[slot];
+    if (r != nullptr && r->id == handle.request) return r;
+  }
+  return find(handle.request);
+}
+
 Handle PagedCache::State::handle_of(const Request& r) const {
   const Content& c = content(r);
   int32_t layers = 0;
@@ -24,7 +33,7 @@ Handle PagedCache::State::handle_of(const Request& r) const {
 }
 
 StatusOr<Request*> PagedCache::State::require(const Handle& handle) {
-  Request* r = find(handle.request);
+  Request* r = find(handle);
   if (r == nullptr) {
     return refused("request ", index_of(handle.request), ": expected one that exists");
   }
@@ -52,27 +61,25 @@ StatusOr<Handle> PagedCache::find(RequestId request) const {
 }
 
 std::span<const Page> PagedCache::table(const Handle& handle, Group group) const {
-  return state_->content(*state_->find(handle.request)).tables[index_of(group)];
+  return state_->content(*state_->find(handle)).tables[index_of(group)];
 }
 
 std::span<const Token> PagedCache::tokens(const Handle& handle) const {
-  return state_->content(*state_->find(handle.request)).tokens;
+  return state_->content(*state_->find(handle)).tokens;
 }
 
-RequestState PagedCache::state(const Handle& handle) const {
-  return state_->find(handle.request)->state;
-}
+RequestState PagedCache::state(const Handle& handle) const { return state_->find(handle)->state; }
 
 SideInput PagedCache::side_input(const Handle& handle) const {
-  return state_->content(*state_->find(handle.request)).root.side_input;
+  return state_->content(*state_->find(handle)).root.side_input;
 }
 
 SlotCount PagedCache::slots_max(const Handle& handle) const {
-  return state_->content(*state_->find(handle.request)).slots_max;
+  return state_->content(*state_->find(handle)).slots_max;
 }
 
 SlotCount PagedCache::kept_from(const Handle& handle, Group group) const {
-  const Content& c = state_->content(*state_->find(handle.request));
+  const Content& c = state_->content(*state_->find(handle));
   return SlotCount(c.kept[index_of(group)] * state_->page_slots());
 }
 

@@ -44,7 +44,7 @@ Status PagedCache::State::why_no_budget(const char* operation, SlotCount slots_m
     return exhausted(operation, ": expected a worst case of at most ", left.value * bytes,
                      " bytes, what is left of the budget, got ", worst.value * bytes);
   }
-  if (std::ranges::find(batch_slot_used, false) == batch_slot_used.end()) {
+  if (std::ranges::find(batch, nullptr) == batch.end()) {
     return exhausted(operation, ": all ", config.batch_slots, " batch slots are taken");
   }
   return {};
@@ -107,22 +107,22 @@ PageCount PagedCache::evict(PageCount pages) {
   return evicted;
 }
 
-BatchSlot PagedCache::State::take_batch_slot() {
-  const auto slot = std::ranges::find(batch_slot_used, false);
-  assert(slot != batch_slot_used.end());
-  *slot = true;
-  return static_cast<BatchSlot>(slot - batch_slot_used.begin());
+void PagedCache::State::join_batch(Request& r) {
+  const auto slot = std::ranges::find(batch, nullptr);
+  assert(slot != batch.end());
+  *slot = &r;
+  r.batch_slot = static_cast<BatchSlot>(slot - batch.begin());
+  r.state = RequestState::kActive;
 }
 
 Request& PagedCache::State::create_request(RequestId id, Owner owner) {
   const auto r = std::ranges::find(requests, false, &Request::exists);
   assert(r != requests.end());
   r->exists = true;
-  r->state = RequestState::kActive;
   r->id = id;
   r->owner = owner;
   r->ticket = static_cast<Ticket>(++tickets);
-  r->batch_slot = take_batch_slot();
+  join_batch(*r);
   return *r;
 }
 

@@ -47,6 +47,7 @@ struct Request {
   Owner owner = {};
   Ticket ticket = {};
   BatchSlot batch_slot = kNoBatchSlot;
+  bool has_row = false;  // in the step that is being checked
   int32_t content = 0;
 };
 
@@ -59,7 +60,7 @@ struct PagedCache::State {
   std::vector<Request> requests;
   std::vector<Content> contents;
   std::vector<HostPage> host_free;  // the last is taken next
-  std::vector<bool> batch_slot_used;
+  std::vector<Request*> batch;      // [batch slot]; nullptr: free
   std::array<StepNumber, kStepsInFlightMax> in_flight = {};
   int in_flight_count = 0;
   StepNumber launched = {};
@@ -83,6 +84,8 @@ struct PagedCache::State {
 
   // Who is meant (requests.cpp).
   Request* find(RequestId id);
+  /// The same, at once when the handle's batch slot is right.
+  Request* find(const Handle& handle);
   StatusOr<Request*> require(const Handle& handle);
   StatusOr<Request*> require_active(const char* operation, const Handle& handle);
   Handle handle_of(const Request& r) const;
@@ -98,7 +101,7 @@ struct PagedCache::State {
   Status reserve(const char* operation, PageCount pages);
   bool allocation_fails(PageCount pages);
   void evict_oldest();
-  BatchSlot take_batch_slot();
+  void join_batch(Request& r);
   Request& create_request(RequestId id, Owner owner);
 
   // What a request holds (holdings.cpp).
@@ -115,6 +118,7 @@ struct PagedCache::State {
 
   // Steps (step.cpp).
   Status why_no_append(const AppendRow& row);
+  Status why_no_rows(std::span<const AppendRow> rows);
   PageCount pages_needed(std::span<const AppendRow> rows);
   /// Makes the partial last page of a group exclusively the request's own.
   void own_tail(Content& c, int32_t group);

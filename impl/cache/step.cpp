@@ -38,13 +38,30 @@ Status PagedCache::State::why_no_append(const AppendRow& row) {
   return {};
 }
 
+Status PagedCache::State::why_no_rows(std::span<const AppendRow> rows) {
+  Status status;
+  size_t right = 0;  // rows of distinct requests that may append
+  for (; right < rows.size(); ++right) {
+    status = why_no_append(rows[right]);
+    if (!status.ok()) break;
+    bool& has_row = find(rows[right].handle)->has_row;
+    if (has_row) {
+      status = refused("step: request ", index_of(rows[right].handle.request), " has two rows");
+      break;
+    }
+    has_row = true;
+  }
+  for (const AppendRow& row : rows.first(right)) find(row.handle)->has_row = false;
+  return status;
+}
+
 // Counts what append_row will take. Rows that share a tail page copy it all but once: page_scratch
 // counts the rows that have left it.
 PageCount PagedCache::State::pages_needed(std::span<const AppendRow> rows) {
   PageCount needed;
   const auto tails = [&](auto visit) {
     for (const AppendRow& row : rows) {
-      const Content& c = content(*find(row.handle.request));
+      const Content& c = content(*find(row.handle));
       if (row.tokens.empty() || !has_partial_tail(c, page_slots())) continue;
       for (const auto& table : c.tables) visit(table.back());
     }
@@ -78,7 +95,7 @@ void PagedCache::State::own_tail(Content& c, int32_t group) {
 }
 
 void PagedCache::State::append_row(const AppendRow& row) {
-  Content& c = content(*find(row.handle.request));
+  Content& c = content(*find(row.handle));
   c.last_step = launched;
   if (row.tokens.empty()) return;
   if (has_partial_tail(c, page_slots())) {
@@ -95,14 +112,7 @@ void PagedCache::State::append_row(const AppendRow& row) {
 
 Status PagedCache::check_step(std::span<const AppendRow> rows) const {
   State& s = *state_;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    KVATTN_RETURN_IF_ERROR(s.why_no_append(rows[i]));
-    for (size_t j = 0; j < i; ++j) {
-      if (rows[j].handle.request == rows[i].handle.request) {
-        return refused("step: request ", index_of(rows[i].handle.request), " has two rows");
-      }
-    }
-  }
+  KVATTN_RETURN_IF_ERROR(s.why_no_rows(rows));
   if (s.in_flight_count == s.config.steps_in_flight_max) {
     return exhausted("step: ", s.in_flight_count, " steps are in flight already");
   }

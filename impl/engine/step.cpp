@@ -107,6 +107,12 @@ StatusOr<StepNumber> Engine::step(const EngineStep& step) {
   return launched_;
 }
 
+std::vector<StepNumber> Engine::steps_in_flight() const {
+  std::vector<StepNumber> numbers;
+  for (const Flying& f : flying_) numbers.push_back(f.number);
+  return numbers;
+}
+
 Status Engine::complete_oldest() {
   const Flying oldest = flying_.front();
   flying_.erase(flying_.begin());

@@ -262,7 +262,9 @@ kv_status snapshot(kv_engine* e, uint32_t cache, kv_snapshot* out, kv_error* why
   if (Status status = check_cache(*e, cache); !status.ok()) return answer(status, why);
   const bool draft = cache == KV_CACHE_DRAFT;
   const PagedCache& c = e->engine->cache(draft);
-  *out = e->snapshot.fill(c.snapshot(), c, e->engine->last_copies(draft));
+  CacheSnapshot now = c.snapshot();
+  now.steps_in_flight = e->engine->steps_in_flight();  // of both caches, by the engine's numbers
+  *out = e->snapshot.fill(now, c, e->engine->last_copies(draft));
   return KV_OK;
 }
 
