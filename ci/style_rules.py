@@ -22,7 +22,8 @@ NO_ROOM = ("third_party", "testdata", "include", ".ci")
 _LOW = ["harness/core/", "harness/case/"]
 _JUDGED = _LOW + ["harness/gen/", "harness/trace/", "harness/plugin/", "harness/run/", "reference/",
                   "harness/judge/"]
-_ABOVE = _JUDGED + ["harness/relation/", "harness/explain/", "harness/minimize/", "harness/plan/",
+_ABOVE = _JUDGED + ["harness/relation/", "harness/campaign/", "harness/explain/",
+                    "harness/minimize/", "harness/plan/",
                     "harness/report/"]
 # Plain C, constants and structs without code, for all who speak of the device or of a plugin.
 _DEVICE_TABLE = "harness/simt/control/kv_simt_control.h"
@@ -58,7 +59,8 @@ IMPORTS = {
     "harness/judge/": _LOW + ["reference/", "harness/run/observation.h", _DEVICE_TABLE,
                               _PLUGIN_HEADER],
     "harness/relation/": _JUDGED,
-    "harness/explain/": _JUDGED + [_DEVICE_TABLE],
+    "harness/campaign/": ["harness/core/"],
+    "harness/explain/": _JUDGED + [_DEVICE_TABLE, _PLUGIN_HEADER],
     "harness/minimize/": _JUDGED + [_DEVICE_TABLE],
     "harness/report/": _JUDGED + [_DEVICE_TABLE],
     "harness/cli/": _ABOVE + [_DEVICE_TABLE],

@@ -90,6 +90,9 @@ struct Parsed {
   TraceOptions trace;
   PlanOptions plan;
   MinimizeOptions minimize;
+  ExplainOptions explain;
+  FuzzOptions fuzz;
+  TriageOptions triage;
   BenchOptions bench;  // of every command that runs something
   std::optional<std::string> json_path;
   std::string device = "cpu";
@@ -146,6 +149,43 @@ void add_minimize(CLI::App& app, Parsed& p) {
       ->capture_default_str();
   add_bench(*command, p.bench, p.device);
   add_json(*command, p.json_path);
+}
+
+void add_explain(CLI::App& app, Parsed& p) {
+  CLI::App* command = app.add_subcommand("explain", "name the fault behind a failing case");
+  command->add_option("case", p.explain.case_path, "case file")->required();
+  command->add_option("--cases", p.explain.cases, "further cases that may be run to decide")
+      ->check(whole(0, 1000))
+      ->capture_default_str();
+  add_bench(*command, p.bench, p.device);
+  add_json(*command, p.json_path);
+}
+
+void add_fuzz(CLI::App& app, Parsed& p) {
+  CLI::App* command =
+      app.add_subcommand("fuzz", "a campaign of many processes; continues where it was stopped");
+  command->add_option("--dir", p.fuzz.folder, "folder of the campaign")->required()->check(named());
+  command->add_option("--jobs", p.fuzz.jobs, "worker processes")
+      ->check(whole(1, 256))
+      ->capture_default_str();
+  command->add_option("--minutes", p.fuzz.minutes, "stop after this time")
+      ->check(number(0, 1e6))
+      ->capture_default_str();
+  command->add_option("--cases", p.fuzz.cases, "stop after this many cases of the campaign")
+      ->check(whole(0, UINT64_MAX));
+  command->add_option("--seed", p.fuzz.seed, "of the drawn cases; kept by the folder")
+      ->check(whole(0, UINT64_MAX))
+      ->capture_default_str();
+  command->add_option("--worker", p.fuzz.worker)->group("");
+  add_bench(*command, p.bench, p.device);
+  add_json(*command, p.json_path);
+  CLI::App* triage = app.add_subcommand("triage", "group findings; one line for each fault");
+  triage->add_option("folder", p.triage.folder, "folder of cases, or of a campaign")->required();
+  triage->add_option("--runs", p.triage.runs, "runs of each finding, for its rate")
+      ->check(whole(1, 100))
+      ->capture_default_str();
+  add_bench(*triage, p.bench, p.device);
+  add_json(*triage, p.json_path);
 }
 
 void add_trace_options(CLI::App& command, Parsed& p) {
@@ -227,8 +267,10 @@ Result<void> keep_input(const std::string& input, const std::string& output) {
 Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
   p.bench.device = p.device == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
   p.check.bench = p.replay.bench = p.trace.bench = p.minimize.bench = p.bench;
-  for (auto* path : {&p.check.json_path, &p.replay.json_path, &p.trace.json_path, &p.plan.json_path,
-                     &p.minimize.json_path}) {
+  p.explain.bench = p.fuzz.bench = p.triage.bench = p.bench;
+  for (auto* path :
+       {&p.check.json_path, &p.replay.json_path, &p.trace.json_path, &p.plan.json_path,
+        &p.minimize.json_path, &p.explain.json_path, &p.fuzz.json_path, &p.triage.json_path}) {
     *path = p.json_path;
   }
   if (app.got_subcommand("worker")) {
@@ -237,7 +279,7 @@ Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
   }
   catch_interrupts();
   for (const std::string& input : {p.replay.case_path, p.trace.trace_path, p.plan.config_path,
-                                   p.plan.trace_path, p.minimize.case_path}) {
+                                   p.plan.trace_path, p.minimize.case_path, p.explain.case_path}) {
     KV_RETURN_IF_ERROR(keep_input(input, p.json_path.value_or("")));
     KV_RETURN_IF_ERROR(keep_input(input, p.trace.case_path));
     KV_RETURN_IF_ERROR(keep_input(input, p.minimize.out));
@@ -245,6 +287,9 @@ Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
   if (app.got_subcommand("check")) return check(p.check);
   if (app.got_subcommand("replay")) return replay(p.replay);
   if (app.got_subcommand("minimize")) return minimize(p.minimize);
+  if (app.got_subcommand("explain")) return explain(p.explain);
+  if (app.got_subcommand("fuzz")) return p.fuzz.worker ? fuzz_worker(p.fuzz) : fuzz(p.fuzz);
+  if (app.got_subcommand("triage")) return triage(p.triage);
   if (app.got_subcommand("show")) return show(p.show_path);
   if (app.got_subcommand("plan")) return plan(p.plan);
   if (app.got_subcommand("doctor")) return doctor(p.bench);
@@ -263,6 +308,8 @@ int run(int argc, char** argv) {
   add_check(app, parsed);
   add_replay(app, parsed);
   add_minimize(app, parsed);
+  add_explain(app, parsed);
+  add_fuzz(app, parsed);
   add_trace(app, parsed);
   add_plan(app, parsed);
   add_others(app, parsed);

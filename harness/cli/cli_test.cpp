@@ -351,5 +351,36 @@ TEST_F(CliTest, CheckOffersAMinimizedCase) {
   EXPECT_FALSE(fs::is_empty(folder_ + "/found/minimized"));
 }
 
+TEST_F(CliTest, ACampaignGoesOnWhereItStoppedAndIsTriaged) {
+  const std::string dir = folder_ + "/campaign";
+  const RunSetup wrong = {.environment = {{"KVERIFY_TEST_FAULT", "wrong_value"}}};
+  const auto fuzz = [&](const char* cases, const char* seed) {
+    return run_kverify({"fuzz", "--dir", dir, "--jobs", "2", "--cases", cases, "--seed", seed,
+                        "--plugin", kMisbehaving},
+                       wrong);
+  };
+  Ran ran = fuzz("6", "1");
+  EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
+  ran = fuzz("12", "1");
+  EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "6 cases so far");
+  EXPECT_SAYS(ran.out, "12 cases of the campaign");
+  EXPECT_EQ(fuzz("12", "2").status, 2);  // another campaign
+  ran = run_kverify({"triage", dir, "--runs", "1", "--plugin", kMisbehaving}, wrong);
+  EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "[always]");
+  ran = run_kverify({"triage", dir, "--runs", "1", "--plugin", kHost});
+  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "does not fail  [never]");
+}
+
+TEST_F(CliTest, ExplainSaysWhatItDoesNotKnow) {
+  const Ran ran = run_kverify(
+      {"explain", stored("small.json", small_case()), "--cases", "2", "--plugin", kMisbehaving},
+      {.environment = {{"KVERIFY_TEST_FAULT", "wrong_value"}}});
+  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "The fault is not known");
+}
+
 }  // namespace
 }  // namespace kv::cli

@@ -54,6 +54,35 @@ struct MinimizeOptions {
 };
 Result<ExitCode> minimize(const MinimizeOptions& options);
 
+struct ExplainOptions {
+  std::string case_path;
+  uint32_t cases = 16;  // further ones, to tell hypotheses apart
+  BenchOptions bench;
+  std::optional<std::string> json_path;
+};
+Result<ExitCode> explain(const ExplainOptions& options);
+
+struct FuzzOptions {
+  uint32_t jobs = 1;
+  double minutes = 10;
+  std::optional<uint64_t> cases;  // stop after so many
+  std::string folder;
+  uint64_t seed = 0;
+  std::optional<uint32_t> worker;  // internal: be this worker of the campaign
+  BenchOptions bench;
+  std::optional<std::string> json_path;
+};
+Result<ExitCode> fuzz(const FuzzOptions& options);
+Result<ExitCode> fuzz_worker(const FuzzOptions& options);
+
+struct TriageOptions {
+  std::string folder;
+  uint32_t runs = 3;  // of each finding
+  BenchOptions bench;
+  std::optional<std::string> json_path;
+};
+Result<ExitCode> triage(const TriageOptions& options);
+
 Result<ExitCode> show(const std::string& case_path);
 
 struct TraceOptions {

@@ -162,4 +162,21 @@ Result<Examined> examine_once(const BenchOptions& bench, const JudgeOptions& jud
   return judge_next(runner, judging, std::move(pair), {});
 }
 
+Result<Observation> observe_once(const BenchOptions& bench, const Case& c) {
+  KV_ASSIGN_OR_RETURN(const RunFolder folder, RunFolder::create());
+  KV_ASSIGN_OR_RETURN(CaseRunner runner, CaseRunner::start(runner_options(bench, folder.path())));
+  KV_RETURN_IF_ERROR(runner.submit(c));
+  Observation all;
+  all.plugin = runner.hello().plugin;
+  for (;;) {
+    KV_ASSIGN_OR_RETURN(CaseRunner::Event event, runner.next());
+    if (auto* operation = std::get_if<OpObservation>(&event)) {
+      all.ops.push_back(std::move(*operation));
+      continue;
+    }
+    all.end = std::get<RunEnd>(std::move(event));
+    return all;
+  }
+}
+
 }  // namespace kv::cli

@@ -67,4 +67,7 @@ bool same_failure(const Verdict& a, const Verdict& b);
 Result<Examined> examine_once(const BenchOptions& bench, const JudgeOptions& judging, const Case& c,
                               const std::vector<Case>& preceding);
 
+/// Everything that a fresh process shows of the case, unjudged.
+Result<Observation> observe_once(const BenchOptions& bench, const Case& c);
+
 }  // namespace kv::cli

@@ -1,0 +1,45 @@
+// `kverify explain`: which known fault gives this output?
+#include "harness/explain/explain.h"
+
+#include <fmt/format.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/corpus.h"
+#include "harness/cli/examine.h"
+#include "harness/cli/output.h"
+#include "harness/cli/version.h"
+
+namespace kv::cli {
+
+Result<ExitCode> explain(const ExplainOptions& options) {
+  const Output output(options.json_path);
+  KV_ASSIGN_OR_RETURN(const Case c, load_checked_case(options.case_path));
+  const Observe observe = [&](const Case& one) { return observe_once(options.bench, one); };
+  auto explained = kv::explain(c, observe, {.cases_max = options.cases});
+  if (!explained.ok())
+    return Error{explained.error().kind, options.case_path + ": " + explained.error().message};
+  const Explanation& e = *explained;
+  std::string text = fmt::format("{}\n  {}\n", e.verdict.failure_class, e.verdict.message);
+  if (e.numeric) {
+    text += fmt::format("  {} hypotheses tried, {} contain all of the output{}\n", e.hypotheses,
+                        e.remain.size(),
+                        e.cases == 0 ? "" : fmt::format(", after {} further cases", e.cases));
+    for (const Named& h : e.remain) text += fmt::format("    {:<28} {}\n", h.name, h.sentence);
+  }
+  output.say(text + "\n" + e.sentence + "\n");
+  nlohmann::ordered_json json;
+  json["kverify"] = kVersion;
+  json["command"] = "explain";
+  json["failure_class"] = e.verdict.failure_class;
+  json["numeric"] = e.numeric;
+  json["hypotheses"] = e.hypotheses;
+  json["further_cases"] = e.cases;
+  json["remain"] = nlohmann::ordered_json::array();
+  for (const Named& h : e.remain)
+    json["remain"].push_back({{"name", h.name}, {"sentence", h.sentence}});
+  json["sentence"] = e.sentence;
+  KV_RETURN_IF_ERROR(output.finish(json));
+  return ExitCode::kPass;
+}
+
+}  // namespace kv::cli

@@ -1,0 +1,109 @@
+// One worker of a campaign: claims a number, leaves the case in the shared state, runs, records.
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include "harness/campaign/file_lock.h"
+#include "harness/campaign/ledger.h"
+#include "harness/campaign/state.h"
+#include "harness/case/features.h"
+#include "harness/case/json.h"
+#include "harness/cli/campaign_folder.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/corpus.h"
+#include "harness/cli/examine.h"
+#include "harness/cli/findings.h"
+#include "harness/cli/interrupt.h"
+#include "harness/gen/draw.h"
+#include "harness/judge/fingerprint.h"
+#include "harness/report/words.h"
+
+namespace kv::cli {
+namespace {
+
+class FuzzWorker {
+ public:
+  FuzzWorker(const FuzzOptions& options, CampaignState state, Ledger ledger)
+      : options_(options),
+        folder_(options.folder),
+        worker_(*options.worker),
+        state_(std::move(state)),
+        ledger_(std::move(ledger)) {}
+
+  Result<ExitCode> run() {
+    KV_ASSIGN_OR_RETURN(Examiner examiner, Examiner::start(options_.bench));
+    while (state_.stop() == 0 && !interrupted()) {
+      if (options_.cases && state_.claimed() >= *options_.cases && !state_.unfinished(worker_)) {
+        break;
+      }
+      KV_RETURN_IF_ERROR(one(examiner));
+    }
+    return ExitCode::kPass;
+  }
+
+ private:
+  Result<void> one(Examiner& examiner) {
+    const uint64_t number = state_.claim(worker_);
+    PhiloxSource choices(options_.seed, number);
+    Case c = draw(choices);
+    c.name = "campaign case " + std::to_string(number);
+    state_.note_case(worker_, case_to_json(c));
+    KV_RETURN_IF_ERROR(examiner.submit(c));
+    KV_ASSIGN_OR_RETURN(Examined examined, examiner.next());
+    nlohmann::ordered_json line = {{"event", "case"},
+                                   {"case", number},
+                                   {"outcome", outcome_name(examined.verdict.outcome)},
+                                   {"variant", examined.verdict.variant}};
+    if (is_finding(examined.verdict)) KV_RETURN_IF_ERROR(keep_finding(examined, line));
+    keep_features(c, line);
+    KV_RETURN_IF_ERROR(ledger_.add(line));
+    state_.release(worker_);
+    return {};
+  }
+
+  Result<void> keep_finding(Examined& examined, nlohmann::ordered_json& line) {
+    line["fingerprint"] = fingerprint_of(examined.c, examined.verdict).text();
+    line["history"] = !examined.preceding.empty();
+    KV_ASSIGN_OR_RETURN(const std::string path, store_finding(folder_.findings(), examined));
+    line["file"] = path.substr(folder_.root.size() + 1);
+    ++state_.slot(worker_).findings;
+    return {};
+  }
+
+  // Pairs of features that this worker has not met before.
+  void keep_features(const Case& c, nlohmann::ordered_json& line) {
+    const FeatureSet has = features_of(c);
+    uint64_t fresh = 0;
+    for (size_t a = 0; a < kFeatureCount; ++a) {
+      for (size_t b = a; b < kFeatureCount && has.count[a] > 0; ++b) {
+        if (has.count[b] > 0 && !met_[a * kFeatureCount + b]) {
+          met_[a * kFeatureCount + b] = true;
+          ++fresh;
+        }
+      }
+    }
+    if (fresh > 0) line["new_feature_pairs"] = fresh;
+    state_.slot(worker_).corpus += fresh;
+  }
+
+  const FuzzOptions& options_;
+  const CampaignFolder folder_;
+  const uint32_t worker_;
+  CampaignState state_;
+  Ledger ledger_;
+  std::vector<bool> met_ = std::vector<bool>(kFeatureCount * kFeatureCount);
+};
+
+}  // namespace
+
+Result<ExitCode> fuzz_worker(const FuzzOptions& options) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a campaign without its supervisor has no limit
+  const CampaignFolder folder(options.folder);
+  // The worker of a supervisor that was killed may still be ending.
+  KV_ASSIGN_OR_RETURN(const FileLock lock, FileLock::take(folder.worker_lock(*options.worker),
+                                                          std::chrono::seconds(30)));
+  KV_ASSIGN_OR_RETURN(CampaignState state, CampaignState::open(folder.state()));
+  KV_ASSIGN_OR_RETURN(Ledger ledger, Ledger::open(folder.ledger()));
+  return FuzzWorker(options, std::move(state), std::move(ledger)).run();
+}
+
+}  // namespace kv::cli

@@ -1,0 +1,104 @@
+// `kverify triage`: a folder of findings, one line for each fault that they are.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/corpus.h"
+#include "harness/cli/interrupt.h"
+#include "harness/cli/output.h"
+#include "harness/cli/reproduce.h"
+#include "harness/cli/version.h"
+#include "harness/minimize/weight.h"
+
+namespace kv::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kGone = "does not fail";
+
+struct Group {
+  uint64_t cases = 0, runs = 0, failed = 0, history = 0;
+  std::string first, smallest;
+  Weight weight{};
+};
+
+/// The cases of a folder; of a campaign's, those of its findings.
+std::vector<std::string> cases_of(const std::string& folder) {
+  fs::path root = folder;
+  std::error_code missing;
+  if (fs::is_directory(root / "crashing", missing)) root /= "crashing";
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(root, missing))
+    if (entry.is_regular_file(missing) && entry.path().extension() == ".json")
+      files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Result<void> add(std::map<std::string, Group>& groups, const std::string& path,
+                 const TriageOptions& options) {
+  KV_ASSIGN_OR_RETURN(const Case c, load_checked_case(path));
+  KV_ASSIGN_OR_RETURN(Reproducer reproducer, Reproducer::start(options.bench, path, c));
+  KV_ASSIGN_OR_RETURN(const Reproduction r, reproducer.rate(c, options.runs));
+  Group& group = groups[r.fingerprint ? r.fingerprint->text() : kGone];
+  const Weight weight = weight_of(c);
+  if (group.cases == 0) group.first = path;
+  if (group.cases == 0 || weight < group.weight) {
+    group.smallest = path;
+    group.weight = weight;
+  }
+  ++group.cases;
+  group.runs += r.runs;
+  group.failed += r.failed;
+  group.history += !c.exec.preceding.empty();
+  return {};
+}
+
+std::string rate_text(const Group& g) {
+  std::string text = g.failed == g.runs ? "always"
+                     : g.failed == 0    ? "never"
+                                        : fmt::format("in {} of {} runs", g.failed, g.runs);
+  if (g.history == g.cases) return text + ", only after other cases";
+  return text;
+}
+
+}  // namespace
+
+Result<ExitCode> triage(const TriageOptions& options) {
+  const Output output(options.json_path);
+  const std::vector<std::string> files = cases_of(options.folder);
+  if (files.empty())
+    return bad_input(options.folder + ": expected a folder with cases (*.json), got none");
+  std::map<std::string, Group> groups;
+  Progress progress;
+  for (size_t i = 0; i < files.size() && !interrupted(); ++i) {
+    progress.show(fmt::format("{} of {} findings, {} faults", i, files.size(), groups.size()));
+    KV_RETURN_IF_ERROR(add(groups, files[i], options));
+  }
+  progress.clear();
+  std::string text = fmt::format("{} findings, {} faults as far as known\n", files.size(),
+                                 groups.size() - groups.count(kGone));
+  nlohmann::ordered_json json = {{"kverify", kVersion}, {"command", "triage"}};
+  json["findings"] = files.size();
+  json["faults"] = nlohmann::ordered_json::array();
+  for (const auto& [fault, g] : groups) {
+    text += fmt::format("{:>6}  {}  [{}]\n        first {}\n        smallest {}\n", g.cases, fault,
+                        rate_text(g), g.first, g.smallest);
+    json["faults"].push_back({{"fingerprint", fault},
+                              {"cases", g.cases},
+                              {"reproduces", rate_text(g)},
+                              {"first", g.first},
+                              {"smallest", g.smallest}});
+  }
+  output.say(text);
+  KV_RETURN_IF_ERROR(output.finish(json));
+  const bool any =
+      std::any_of(groups.begin(), groups.end(), [](const auto& g) { return g.second.failed > 0; });
+  return any ? ExitCode::kFailed : ExitCode::kPass;
+}
+
+}  // namespace kv::cli

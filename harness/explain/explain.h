@@ -1,0 +1,47 @@
+// Purpose: from a wrong value to the name of the fault.
+// Contract: keeps every hypothesis of the catalogue whose admissible interval contains all of the
+// observed output of the failing step, in each of its rows. Where several remain, further cases of
+// the same kind are drawn and run; one that fails in the same way with the same kernel variant
+// strikes out what does not contain its output. A hypothesis is struck out by an observation only,
+// never by its neighbours, and a case that would strike out all is ignored (the fault may depend on
+// something else in it). What cannot be told apart is reported as a set, nothing as unknown.
+// Example: explain(c, observe, {}).value().sentence
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/case/case.h"
+#include "harness/core/result.h"
+#include "harness/judge/verdict.h"
+#include "harness/run/observation.h"
+
+namespace kv {
+
+/// Runs a case in a fresh process.
+using Observe = std::function<Result<Observation>(const Case&)>;
+
+struct ExplainLimits {
+  uint32_t cases_max = 16;  // further ones
+  uint32_t rows_max = 512;  // of each step
+};
+
+struct Named {
+  std::string name, sentence;
+  bool operator==(const Named&) const = default;
+};
+
+struct Explanation {
+  Verdict verdict;
+  bool numeric = false;       // a wrong value; other failures are named by their verdict
+  uint64_t hypotheses = 0;    // that were tried
+  uint32_t cases = 0;         // further ones that helped to decide
+  std::vector<Named> remain;  // none: unknown
+  std::string sentence;
+};
+
+/// The case must fail; one that does not is bad input.
+Result<Explanation> explain(const Case& c, const Observe& observe, const ExplainLimits& limits);
+
+}  // namespace kv
