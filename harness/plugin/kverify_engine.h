@@ -190,7 +190,7 @@ typedef struct kv_snapshot {
   uint32_t host_page_count;
   const uint32_t* host_free_pages;
   uint32_t host_free_count;
-  const uint64_t* steps_in_flight;  /* ascending */
+  const uint64_t* steps_in_flight;  /* of this cache, by the numbers of step(), ascending */
   uint32_t steps_in_flight_count;
   const kv_snapshot_copy* copies;
   uint32_t copy_count;

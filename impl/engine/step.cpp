@@ -107,9 +107,11 @@ StatusOr<StepNumber> Engine::step(const EngineStep& step) {
   return launched_;
 }
 
-std::vector<StepNumber> Engine::steps_in_flight() const {
+std::vector<StepNumber> Engine::steps_in_flight(bool draft) const {
   std::vector<StepNumber> numbers;
-  for (const Flying& f : flying_) numbers.push_back(f.number);
+  for (const Flying& f : flying_) {
+    if (f.draft == draft) numbers.push_back(f.number);
+  }
   return numbers;
 }
 

@@ -100,8 +100,8 @@ class Engine {
   const PagedCache& cache(bool draft = false) const { return side(draft).cache; }
   /// Copies within the pool that the last operation ordered.
   std::span<const SlotCopy> last_copies(bool draft = false) const { return side(draft).copies; }
-  /// Launched and not complete, oldest first.
-  std::vector<StepNumber> steps_in_flight() const;
+  /// Of one cache, oldest first, by the numbers that step() gave.
+  std::vector<StepNumber> steps_in_flight(bool draft = false) const;
   Status read(const SlotPlace& place, const SlotBytes& out, bool draft = false);
 
  private:
