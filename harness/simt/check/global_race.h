@@ -38,9 +38,14 @@ KV_INLINE bool foreign(uint32_t stamp, uint32_t me, uint32_t floor) {
 KV_INLINE bool global_read_four(const uint32_t* writers, uint32_t* readers, uint32_t me,
                                 uint32_t floor) {
   const Stamps mine = all_stamps(me), w = load_stamps(writers), r = load_stamps(readers);
+  const Stamps bad = foreign(w, me, floor), others = foreign(r, me, floor);
+  if (!any_set(bad | others)) {
+    store_stamps(readers, mine);
+    return false;
+  }
   const Stamps several = (r > mine ? r : mine) | BlockStamp::kBlock;
-  store_stamps(readers, foreign(r, me, floor) ? several : mine);
-  return any_set(foreign(w, me, floor));
+  store_stamps(readers, others ? several : mine);
+  return any_set(bad);
 }
 KV_INLINE bool global_write_four(uint32_t* writers, const uint32_t* readers, uint32_t me,
                                  uint32_t floor) {

@@ -22,6 +22,10 @@ KV_INLINE Stamps load_stamps(const uint32_t* from) {
 KV_INLINE void store_stamps(uint32_t* to, Stamps v) { __builtin_memcpy(to, &v, sizeof v); }
 KV_INLINE Stamps all_stamps(uint32_t value) { return Stamps{value, value, value, value}; }
 KV_INLINE bool any_set(Stamps v) {
+#ifdef __SSE4_1__
+  typedef long long Halves __attribute__((vector_size(16)));
+  return !__builtin_ia32_ptestz128(Halves(v), Halves(v));
+#endif
   uint64_t half[2];
   __builtin_memcpy(half, &v, sizeof v);
   return (half[0] | half[1]) != 0;

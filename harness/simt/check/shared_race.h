@@ -46,10 +46,20 @@ struct WarpClock {
   bool conflicts(uint32_t stamp, uint32_t me) const;
 };
 
+/// Stamps that are perhaps unordered with an access of lanes `mine`.
+KV_INLINE Stamps unsettled(Stamps stamps, Stamps mine, Stamps low) {
+  return (stamps > low) & (stamps != mine);
+}
+
 /// Settles a read of four granules by lanes `mine`: true if some writer is perhaps unordered.
 KV_INLINE bool read_four(const uint32_t* writers, uint32_t* readers, Stamps mine, uint32_t floor) {
-  const Stamps w = load_stamps(writers), r = load_stamps(readers);
-  const Stamps low = all_stamps(floor), x = r ^ mine;
+  const Stamps w = load_stamps(writers), r = load_stamps(readers), low = all_stamps(floor);
+  const Stamps bad = unsettled(w, mine, low);
+  if (!any_set(bad | unsettled(r, mine, low))) {
+    store_stamps(readers, mine);
+    return false;
+  }
+  const Stamps x = r ^ mine;
   const Stamps other_warp = (x & (WarpClock::kWarpField | WarpClock::kWarps)) != 0;
   const Stamps other_lane = (x >> WarpClock::kClockShift == 0) & ((x & 63) != 0);
   const Stamps later = r > mine ? r : mine;
@@ -57,12 +67,12 @@ KV_INLINE bool read_four(const uint32_t* writers, uint32_t* readers, Stamps mine
   next = other_warp ? (later | WarpClock::kWarps) : next;
   next = r <= low ? mine : next;
   store_stamps(readers, next);
-  return any_set((w > low) & (w != mine));
+  return any_set(bad);
 }
 
 KV_INLINE bool write_four(uint32_t* writers, const uint32_t* readers, Stamps mine, uint32_t floor) {
   const Stamps w = load_stamps(writers), r = load_stamps(readers), low = all_stamps(floor);
-  if (any_set(((w > low) & (w != mine)) | ((r > low) & (r != mine)))) return true;
+  if (any_set(unsettled(w, mine, low) | unsettled(r, mine, low))) return true;
   store_stamps(writers, mine);
   return false;
 }

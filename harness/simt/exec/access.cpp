@@ -253,6 +253,14 @@ const Ins* slow_access(Warp& w, const Ins* i) {
 
 Extent* find_extent(uint64_t address) { return AddressSpace::instance().find(address); }
 
+bool rights_allow(const Warp& w, const Extent& extent, uint64_t origin,
+                  const uint32_t (&offsets)[32], uint32_t bytes, bool write) {
+  if (!(w.launch->checks & KV_SIMT_CHECK_MEMORY)) return true;
+  const uint32_t wanted =
+      write ? KV_SIMT_ACCESS_READ_WRITE & ~KV_SIMT_ACCESS_READ : KV_SIMT_ACCESS_READ;
+  return AddressSpace::instance().allows(extent, origin, offsets, bytes, wanted);
+}
+
 bool touch_lanes(Extent& extent, uint64_t origin, const uint32_t* offsets, uint32_t bytes) {
   const uint32_t low = *std::min_element(offsets, offsets + 32);
   const uint32_t high = *std::max_element(offsets, offsets + 32) + bytes;

@@ -13,21 +13,21 @@ namespace {
 void deliver_lane(Warp& w, const CopyBatch& batch, uint32_t lane) {
   Block& b = *w.block;
   const uint32_t to = batch.to[lane], count = batch.count[lane];
-  uint8_t data[16] = {};
-  if (count == 16) {
-    std::memcpy(data, reinterpret_cast<const void*>(batch.from[lane]), 16);
-  } else if (count) {
-    std::memcpy(data, reinterpret_cast<const void*>(batch.from[lane]), count);
+  if (batch.bytes == 16 && batch.source_defined && (count == 16 || count == 0)) {
+    // The usual case, a copy or a fill with zeros.
+    typedef uint64_t Chunk __attribute__((vector_size(16)));
+    Chunk chunk = {};
+    if (count) std::memcpy(&chunk, reinterpret_cast<const void*>(batch.from[lane]), 16);
+    std::memcpy(b.shared + to, &chunk, 16);
+    if (w.launch->check_undefined) std::memset(b.shared_bits + (to >> 3), 0xff, 2);
+    return;
   }
+  uint8_t data[16] = {};
+  if (count) std::memcpy(data, reinterpret_cast<const void*>(batch.from[lane]), count);
   std::memcpy(b.shared + to, data, batch.bytes);
-  if (batch.source_defined && batch.bytes == 16) {
-    std::memset(b.shared_bits + (to >> 3), 0xff, 2);
-  } else {
-    bits::set(b.shared_bits, to, batch.bytes);
-    if (!batch.source_defined && count) {
-      bits::copy(b.shared_bits, to, AddressSpace::bits(), AddressSpace::bit(batch.from[lane]),
-                 count);
-    }
+  bits::set(b.shared_bits, to, batch.bytes);
+  if (!batch.source_defined && count) {
+    bits::copy(b.shared_bits, to, AddressSpace::bits(), AddressSpace::bit(batch.from[lane]), count);
   }
 }
 
@@ -80,9 +80,11 @@ void deliver_copies(Warp& w, uint32_t before) {
       ++kept;
       continue;
     }
+    // Stamps of the same clock are there since the copy was issued; whoever met them has said so.
+    const bool stamps = w.launch->check_shared_race && batch.clock_base != w.clock.base;
     for (uint32_t m = batch.mask; m; m &= m - 1) {
       const auto lane = uint32_t(__builtin_ctz(m));
-      if (w.launch->check_shared_race) stamp_lane(w, batch, lane);
+      if (stamps) stamp_lane(w, batch, lane);
       deliver_lane(w, batch, lane);
     }
   }
@@ -94,6 +96,7 @@ const Ins* slow_copy(Warp& w, const Ins* i) {
   batch.group = w.copy_group;
   batch.bytes = i->width;
   batch.source_defined = false;
+  batch.clock_base = w.clock.base;
   batch.ins = i;
   for (uint32_t m = w.exec; m; m &= m - 1) {
     const auto lane = uint32_t(__builtin_ctz(m));

@@ -14,6 +14,7 @@ struct CopyBatch {
   uint32_t group = 0, mask = 0;
   uint32_t bytes = 16;
   bool source_defined = true;  // every byte read was defined when the copy was issued
+  uint32_t clock_base = 0;     // of the warp when the destination was stamped
   const Ins* ins = nullptr;
   uint64_t from[32];
   uint32_t to[32];

@@ -30,6 +30,9 @@ Extent* find_extent(uint64_t address);
 /// Backs the granules of a sparse extent under a warp's access; false: the lanes lie far apart, or
 /// the memory limit is reached.
 bool touch_lanes(Extent& extent, uint64_t origin, const uint32_t* offsets, uint32_t bytes);
+/// The rights of every lane of an access to an extent that has bytes without some.
+bool rights_allow(const Warp& w, const Extent& extent, uint64_t origin,
+                  const uint32_t (&offsets)[32], uint32_t bytes, bool write);
 /// ldmatrix and stmatrix, row by row, with every check.
 const Ins* slow_matrix(Warp& w, const Ins* i);
 /// Requests, sectors and bank conflicts.

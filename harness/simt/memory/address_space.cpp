@@ -242,6 +242,25 @@ uint32_t AddressSpace::access(const Extent& extent, uint64_t address, uint64_t b
   return least;
 }
 
+bool AddressSpace::allows(const Extent& extent, uint64_t origin, const uint32_t (&offsets)[32],
+                          uint32_t bytes, uint32_t wanted) const {
+  const auto& rights = record(extent).rights;
+  uint64_t begin = 1, end = 0;  // where the lane before was
+  for (uint32_t offset : offsets) {
+    const uint64_t address = origin + offset;
+    if (address < begin || address + bytes > end) {
+      const auto next = std::upper_bound(rights.begin(), rights.end(), address,
+                                         [](uint64_t a, const Rights& of) { return a < of.end; });
+      const bool inside = next != rights.end() && next->begin <= address;
+      if (inside && (next->access & wanted) != wanted) return false;
+      begin = address;
+      end = inside ? next->end : next != rights.end() ? next->begin : extent.base + extent.bytes;
+      if (address + bytes > end) return false;
+    }
+  }
+  return true;
+}
+
 void AddressSpace::set_defined(Extent& extent, uint64_t address, uint64_t bytes, bool defined) {
   const bool whole = address == extent.base && bytes == extent.bytes;
   if (!defined) {

@@ -52,6 +52,10 @@ class AddressSpace {
   void set_access(Extent& extent, uint64_t address, uint64_t bytes, uint32_t access);
   /// The least rights of any byte of the range.
   uint32_t access(const Extent& extent, uint64_t address, uint64_t bytes) const;
+  /// True if the lanes of a warp, lane l at origin + offsets[l], certainly have the rights
+  /// `wanted`; false also where a lane's bytes lie across a border.
+  bool allows(const Extent& extent, uint64_t origin, const uint32_t (&offsets)[32], uint32_t bytes,
+              uint32_t wanted) const;
 
   static uint8_t* bits() { return reinterpret_cast<uint8_t*>(layout::kBitsBase); }
   static uint64_t bit(uint64_t address) { return address - layout::kHeapBase; }

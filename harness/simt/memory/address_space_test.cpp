@@ -151,5 +151,31 @@ TEST_F(AddressSpaceTest, RightsAreTheLeastOfTheRange) {
   EXPECT_FALSE(extent->flags & (Extent::kNoRead | Extent::kNoWrite));
 }
 
+TEST_F(AddressSpaceTest, AWarpIsAllowedWhatEachOfItsLanesIs) {
+  Extent* const extent = allocate(4096);
+  const uint64_t base = extent->base;
+  space_.set_access(*extent, base + 512, 512, KV_SIMT_ACCESS_READ);
+  space_.set_access(*extent, base + 2048, 1024, KV_SIMT_ACCESS_NONE);
+  for (uint32_t bytes : {1u, 4u, 16u}) {
+    for (uint32_t first = 0; first + 31 * 40 + bytes <= 4096; first += bytes) {
+      uint32_t offsets[32];
+      uint32_t least = KV_SIMT_ACCESS_READ_WRITE;
+      bool across = false;  // a lane over a border may be refused: the slow path decides
+      for (uint32_t l = 0; l < 32; ++l) {
+        offsets[l] = (first + (l * 7 % 32) * 40) / bytes * bytes;
+        least &= space_.access(*extent, base + offsets[l], bytes);
+        for (uint32_t border : {512u, 1024u, 2048u, 3072u}) {
+          across |= offsets[l] < border && border < offsets[l] + bytes;
+        }
+      }
+      for (uint32_t wanted : {uint32_t{KV_SIMT_ACCESS_READ}, 2u}) {
+        const bool allowed = space_.allows(*extent, base, offsets, bytes, wanted);
+        ASSERT_TRUE(allowed == ((least & wanted) == wanted) || (across && !allowed))
+            << first << " " << bytes << " " << wanted;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kv::simt

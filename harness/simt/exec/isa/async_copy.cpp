@@ -36,8 +36,7 @@ KV_ATTEMPT issue(Warp& w, const Ins* i) {
   const u64* source = slot<u64>(w, i->r[1]);
   const u64 offset = copy_source_offset(*i);
   if (reading) {
-    if (!global_place<kBytes, Extent::kLive, Extent::kNoRead>(w, i->hint, source, offset, reading,
-                                                              from)) {
+    if (!global_place<kBytes, false>(w, i->hint, source, offset, reading, from)) {
       return false;
     }
     if (w.launch->check_global_race && global_race<kBytes, false>(w, from, reading)) return false;
@@ -57,6 +56,7 @@ KV_ATTEMPT issue(Warp& w, const Ins* i) {
   batch.group = w.copy_group;
   batch.mask = mask;
   batch.bytes = kBytes;
+  batch.clock_base = w.clock.base;
   batch.ins = i;
   const bool known = reading == 0 || (from.extent->flags & Extent::kDefined);
   batch.source_defined = known || !w.launch->check_undefined || all_defined<kBytes>(from);

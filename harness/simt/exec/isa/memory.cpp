@@ -173,16 +173,14 @@ template <int W, int N>
 KV_ATTEMPT load_global(Warp& w, const Ins* i) {
   Place p;
   return i->mode == u8(AddressMode::kRegister64) &&
-         global_place<W * N, Extent::kLive, Extent::kNoRead>(w, i->hint, slot<u64>(w, i->r[N]),
-                                                             u64(i->imm), w.exec, p) &&
+         global_place<W * N, false>(w, i->hint, slot<u64>(w, i->r[N]), u64(i->imm), w.exec, p) &&
          load_from<W, N>(w, i, p);
 }
 template <int W, int N>
 KV_ATTEMPT store_global(Warp& w, const Ins* i) {
   Place p;
   return i->mode == u8(AddressMode::kRegister64) &&
-         global_place<W * N, Extent::kLive, Extent::kNoWrite | Extent::kConstant>(
-             w, i->hint, slot<u64>(w, i->r[0]), u64(i->imm), w.exec, p) &&
+         global_place<W * N, true>(w, i->hint, slot<u64>(w, i->r[0]), u64(i->imm), w.exec, p) &&
          store_to<W, N>(w, i, p);
 }
 
@@ -195,8 +193,7 @@ KV_ATTEMPT load_generic(Warp& w, const Ins* i) {
     const u64* a = slot<u64>(w, i->r[N]);
     const u64 first = a[__builtin_ctz(w.exec)] + u64(i->imm);
     if (first >= layout::kHeapBase) {
-      done = global_place<W * N, Extent::kLive, Extent::kNoRead>(w, i->hint, a, u64(i->imm), w.exec,
-                                                                 p) &&
+      done = global_place<W * N, false>(w, i->hint, a, u64(i->imm), w.exec, p) &&
              load_from<W, N>(w, i, p);
     } else if (first - layout::kSharedWindow < layout::kWindowBytes) {
       done = shared_place<W * N>(w, i, i->r[N], layout::kSharedWindow, w.exec, p) &&
@@ -213,8 +210,7 @@ KV_ATTEMPT store_generic(Warp& w, const Ins* i) {
     const u64* a = slot<u64>(w, i->r[0]);
     const u64 first = a[__builtin_ctz(w.exec)] + u64(i->imm);
     if (first >= layout::kHeapBase) {
-      done = global_place<W * N, Extent::kLive, Extent::kNoWrite | Extent::kConstant>(
-                 w, i->hint, a, u64(i->imm), w.exec, p) &&
+      done = global_place<W * N, true>(w, i->hint, a, u64(i->imm), w.exec, p) &&
              store_to<W, N>(w, i, p);
     } else if (first - layout::kSharedWindow < layout::kWindowBytes) {
       done = shared_place<W * N>(w, i, i->r[0], layout::kSharedWindow, w.exec, p) &&

@@ -96,7 +96,7 @@ KV_INLINE bool shared_place(Warp& w, const Ins* i, u16 address, u64 window, u32 
   return true;
 }
 
-template <u32 kBytes, u32 kWanted, u32 kUnwanted>
+template <u32 kBytes, bool kWrite>
 KV_INLINE bool global_place(Warp& w, u16 hint, const u64* a, u64 offset, u32 mask, Place& p) {
   const u64 first = a[__builtin_ctz(mask)] + offset;
   Extent* e = w.launch->hints[hint];
@@ -105,12 +105,17 @@ KV_INLINE bool global_place(Warp& w, u16 hint, const u64* a, u64 offset, u32 mas
     if (!e) return false;
     w.launch->hints[hint] = e;
   }
-  if ((e->flags & (kWanted | kUnwanted)) != kWanted) return false;
+  constexpr u32 kState = u32{Extent::kLive} | (kWrite ? u32{Extent::kConstant} : 0);
+  if ((e->flags & kState) != Extent::kLive) return false;
   u64 origin = e->base;
   if (first - origin >= u64(1) << 30) origin = (first - (u64(1) << 29)) & ~u64(255);
   if (!relative(a, offset - origin, mask, u32(first - origin), p.off)) return false;
   if (u64(largest(p.off)) + kBytes > e->base + e->bytes - origin) return false;
   if (low_bits(p.off) & (kBytes - 1)) return false;
+  if ((e->flags & (kWrite ? Extent::kNoWrite : Extent::kNoRead)) &&
+      !rights_allow(w, *e, origin, p.off, kBytes, kWrite)) {
+    return false;
+  }
   if ((e->flags & Extent::kSparse) && !touch_lanes(*e, origin, p.off, kBytes)) return false;
   const u64 bit = origin - layout::kHeapBase;
   p.base = reinterpret_cast<u8*>(origin);

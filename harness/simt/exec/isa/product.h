@@ -22,8 +22,10 @@ constexpr int kWideLanes = 8;
 constexpr int kWideLanes = 4;
 #endif
 typedef double Wide __attribute__((vector_size(8 * kWideLanes)));
+typedef float FourFloats __attribute__((vector_size(16)));
 typedef float EightFloats __attribute__((vector_size(32)));
 typedef double EightDoubles __attribute__((vector_size(64)));
+typedef double FourDoubles __attribute__((vector_size(32)));
 
 KV_INLINE Wide multiply_add(Wide a, Wide b, Wide c) {
 #if defined(__AVX512F__)
@@ -35,18 +37,23 @@ KV_INLINE Wide multiply_add(Wide a, Wide b, Wide c) {
 #endif
 }
 
-/// Eight floats to doubles, and back with one rounding.
-KV_INLINE void widen(const float *in, double *out) {
-  EightFloats x;
-  __builtin_memcpy(&x, in, sizeof x);
-  const EightDoubles y = __builtin_convertvector(x, EightDoubles);
+KV_INLINE Wide everywhere(double x) {
+#ifdef __AVX512F__
+  return Wide{x, x, x, x, x, x, x, x};
+#else
+  return Wide{x, x, x, x};
+#endif
+}
+
+/// Four floats to doubles, and back with one rounding.
+KV_INLINE void widen(FourFloats x, double *out) {
+  const FourDoubles y = __builtin_convertvector(x, FourDoubles);
   __builtin_memcpy(out, &y, sizeof y);
 }
-KV_INLINE void narrow(const double *in, float *out) {
-  EightDoubles x;
+KV_INLINE FourFloats narrow(const double *in) {
+  FourDoubles x;
   __builtin_memcpy(&x, in, sizeof x);
-  const EightFloats y = __builtin_convertvector(x, EightFloats);
-  __builtin_memcpy(out, &y, sizeof y);
+  return __builtin_convertvector(x, FourFloats);
 }
 
 /// Transposes an 8 x 8 matrix of 16-bit elements: row r is words[4 r .. 4 r +
@@ -88,7 +95,10 @@ struct SixteenBit {
   KV_INLINE static void row(const u32 *words, double *out) {
     alignas(32) float x[8];
     F::eight(words, x);
-    widen(x, out);
+    EightFloats all;
+    __builtin_memcpy(&all, x, sizeof all);
+    const EightDoubles y = __builtin_convertvector(all, EightDoubles);
+    __builtin_memcpy(out, &y, sizeof y);
   }
   KV_INLINE static void columns(const u32 *words, double (*out)[8]) {
     alignas(64) u32 t[32];
@@ -124,16 +134,9 @@ struct EightHalves {
 };
 struct EightBfloats {
   KV_INLINE static void eight(const u32 *words, float *out) {
-#ifdef __SSE2__
-    const __m128i zero = _mm_setzero_si128();
-    const __m128i x = _mm_load_si128(reinterpret_cast<const __m128i *>(words));
-    _mm_store_ps(out, _mm_castsi128_ps(_mm_unpacklo_epi16(zero, x)));
-    _mm_store_ps(out + 4, _mm_castsi128_ps(_mm_unpackhi_epi16(zero, x)));
-#else
-    for (int k = 0; k < 4; ++k) {
-      out[2 * k] = float_of(words[k] << 16), out[2 * k + 1] = float_of(words[k] & 0xffff0000);
+    for (int k = 0; k < 8; ++k) {
+      out[k] = float_of(k & 1 ? words[k / 2] & 0xffff0000 : words[k / 2] << 16);
     }
-#endif
   }
 };
 struct Tf32Value {
@@ -182,7 +185,7 @@ KV_INLINE void multiply(const double (&a)[16][kK], const double (&b)[kK][8], dou
       __builtin_memcpy(row, b[k], sizeof row);
 #pragma GCC unroll 8
       for (int x = 0; x < kRows; ++x) {
-        const Wide all = Wide{} + a[m + x][k];
+        const Wide all = everywhere(a[m + x][k]);
 #pragma GCC unroll 2
         for (int p = 0; p < kParts; ++p) sum[x][p] = multiply_add(all, row[p], sum[x][p]);
       }
@@ -197,15 +200,11 @@ KV_INLINE void load_floats(Warp &w, const u16 *c, double (&out)[16][8]) {
     const float *even = slot<float>(w, c[2 * half]);
     const float *odd = slot<float>(w, c[2 * half + 1]);
     for (int g = 0; g < 8; ++g) {
-      alignas(32) float x[8];
-#ifdef __SSE2__
-      const __m128 e = _mm_load_ps(even + 4 * g), o = _mm_load_ps(odd + 4 * g);
-      _mm_store_ps(x, _mm_unpacklo_ps(e, o));
-      _mm_store_ps(x + 4, _mm_unpackhi_ps(e, o));
-#else
-      for (int t = 0; t < 4; ++t) x[2 * t] = even[4 * g + t], x[2 * t + 1] = odd[4 * g + t];
-#endif
-      widen(x, out[g + 8 * half]);
+      FourFloats e, o;
+      __builtin_memcpy(&e, even + 4 * g, sizeof e);
+      __builtin_memcpy(&o, odd + 4 * g, sizeof o);
+      widen(FourFloats{e[0], o[0], e[1], o[1]}, &out[g + 8 * half][0]);
+      widen(FourFloats{e[2], o[2], e[3], o[3]}, &out[g + 8 * half][4]);
     }
   }
 }
@@ -215,15 +214,10 @@ KV_INLINE void store_floats(Warp &w, const u16 *d, const double (&out)[16][8]) {
   for (int half = 0; half < 2; ++half) {
     alignas(64) float even[32], odd[32];
     for (int g = 0; g < 8; ++g) {
-      alignas(32) float x[8];
-      narrow(out[g + 8 * half], x);
-#ifdef __SSE2__
-      const __m128 low = _mm_load_ps(x), high = _mm_load_ps(x + 4);
-      _mm_store_ps(even + 4 * g, _mm_shuffle_ps(low, high, 0x88));
-      _mm_store_ps(odd + 4 * g, _mm_shuffle_ps(low, high, 0xdd));
-#else
-      for (int t = 0; t < 4; ++t) even[4 * g + t] = x[2 * t], odd[4 * g + t] = x[2 * t + 1];
-#endif
+      const FourFloats x = narrow(&out[g + 8 * half][0]), y = narrow(&out[g + 8 * half][4]);
+      const FourFloats e = {x[0], x[2], y[0], y[2]}, o = {x[1], x[3], y[1], y[3]};
+      __builtin_memcpy(even + 4 * g, &e, sizeof e);
+      __builtin_memcpy(odd + 4 * g, &o, sizeof o);
     }
     for (int k = 0; k < 2; ++k) {
       alignas(64) u32 t[32];
