@@ -1,6 +1,7 @@
 #include "reference/attention.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -15,6 +16,9 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr uint32_t kTileKeys = 64;  // K or V rows decoded at once: 64 KiB at 128 dimensions
 constexpr double kUnit64 = 0x1p-53;
+
+// Of a positive normal number.
+int exponent_of(double x) { return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52) - 1023; }
 
 uint32_t round_up(size_t n, uint32_t multiple) {
   return static_cast<uint32_t>((n + multiple - 1) / multiple * multiple);
@@ -58,6 +62,7 @@ struct HeadEstimator::Buffers {
   const double* row_bias(const QueryRow& row);
   void mark_special(size_t row);
   bool may_be_unit(size_t row) const;
+  bool may_be_dyadic(const HeadBlock& block, const Profile& profile, size_t row) const;
   static double rotation_norm(const QueryRow& row);
   bool operands_fit(const Coefficients& c) const;
   void finish_row(const HeadBlock& block, const Profile& profile, size_t row);
@@ -309,6 +314,24 @@ bool HeadEstimator::Buffers::may_be_unit(size_t row) const {
   return true;
 }
 
+// Whether precise/dyadic.h might certify the row: its weights are near powers of two, or vanish.
+bool HeadEstimator::Buffers::may_be_dyadic(const HeadBlock& block, const Profile& profile,
+                                           size_t row) const {
+  const QueryRow& from = block.rows[row];
+  const bool plain = key_scale.empty() && value_scale.empty() && block.shape.softcap == 0 &&
+                     from.alibi_slope == 0 && !from.sink && from.rotated.empty();
+  if (!plain || !rounding_is_declared(profile)) return false;
+  const double quarter = 0.25 * dtype_unit_roundoff(profile.probability_dtype);
+  const double quantum = row_coefficients(block, profile, row).probability_absolute;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const double w = weight[row * keys + i];
+    if (!visible[row * keys + i] || w < quantum) continue;
+    const double below = power_of_two(exponent_of(w));
+    if (w - below > quarter * w && 2 * below - w > quarter * w) return false;
+  }
+  return true;
+}
+
 // Everything here mirrors precise/row.cpp with each Theta_i replaced by 0 (below) or by its largest
 // value (for the vacuous test and the own error), S_i by |q||k_i| (Cauchy-Schwarz).
 void HeadEstimator::Buffers::finish_row(const HeadBlock& block, const Profile& profile, size_t r) {
@@ -362,14 +385,18 @@ void HeadEstimator::Buffers::finish_row(const HeadBlock& block, const Profile& p
                                   : (row_sum + c.exponential + kUnit32 * (2 * lse_abs + 4) +
                                      c.log2_error * 0x1.62e42fefa39efp-1) *
                                         (1 - 0x1p-30);
+  row.dyadic = may_be_dyadic(block, profile, r);
   const double smallest = c.probability_relative + c.accumulation;  // of rounding[i] / weight[i]
+  // B1 follows the accumulation error and may find none: P's rounding is all that surely counts.
+  const double share =
+      order_is_known(profile) ? c.probability_relative / smallest * (1 - 0x1p-40) : 1;
   for (uint32_t j = 0; j < block.shape.dim_v; ++j) {
     const size_t at = r * value_stride + j;
     output[at] /= total;
     const double size = std::fabs(output[at]);
     const double centre = profile.row_sum == RowSum::kOfRounded ? sums[r].rounding * size : 0;
     const double spread = maybe_exact ? 0 : std::max(0.0, absolute[at] - centre) / total;
-    bound[at] = (spread + size * (row_sum + c.division)) * (1 - 0x1p-30);
+    bound[at] = (spread * share + size * (row_sum + c.division)) * (1 - 0x1p-30);
     error[at] = relative * (absolute[at] / (smallest * total) * (1 + 0x1p-40) + size) +
                 0x1p-1000 * value_max;
   }

@@ -1,8 +1,10 @@
 // Purpose: the double tier: all query rows that share one K/V head at once, O and LSE with a lower
 // estimate of their bounds, in one pass over K and one over V.
-// Contract: an element inside [R(O - (bound_low - own_error)), R(O + ...)] conforms under the full
-// bound too, because bound_low never exceeds it: nothing more needs to be computed for it. Any
-// other element is decided by decide.h. Same bits with and without AVX2.
+// Contract: an element inside [R(O - (bound_low - own_error)), R(O + ...)] conforms under B0 and,
+// where the profile declares an order, under B1 too, because bound_low exceeds neither: nothing
+// more needs to be computed for it. Any other element is decided by decide.h; so is every row that
+// may be dyadic, and every row under B2, whose intervals have another centre. Same bits with and
+// without AVX2.
 // Example:
 //   HeadEstimator estimator;                       // keeps its buffers between heads
 //   const HeadEstimate& e = estimator.run(block, profile);
@@ -22,6 +24,7 @@ struct RowEstimate {
   uint64_t keys = 0;     // visible
   bool finite = true;    // every input that the row sees; otherwise nothing below is meaningful
   bool vacuous = false;  // the bound may be infinite: decide.h has to say
+  bool dyadic = false;   // P may be certified as powers of two: decide.h has to say
   double score_max = 0, lse = 0;
   double lse_bound_low = 0, lse_own_error = 0;
   const double* output = nullptr;     // [dim_v]

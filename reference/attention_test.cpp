@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
+#include <cstring>
 
 #include "reference/precise/numbers.h"
 #include "reference/precise/row.h"
@@ -202,6 +204,38 @@ TEST(Attention, SoftcapSaturates) {
   const HeadEstimate& estimate = estimator.run(head.block(), generic());
   const double weight = std::exp(-2.0);  // logits +1 and -1
   EXPECT_NEAR(estimate.rows[0].output[0], 1 / (1 + weight), 1e-14);
+}
+
+// Every code of every 16-bit format and of the 8-bit ones, in both builds, against the one codec.
+TEST(Attention, BothBuildsDecodeEveryCode) {
+  const BlockOps* builds[] = {&kPortableOps, avx2_ops()};
+  for (DType type : {DType::kF16, DType::kBf16, DType::kE4m3, DType::kE5m2, DType::kI8}) {
+    const uint32_t bytes = dtype_bytes(type), codes = 1u << 8 * bytes;
+    std::vector<std::byte> bits(size_t{codes} * bytes);
+    for (uint32_t code = 0; code < codes; ++code) std::memcpy(&bits[code * bytes], &code, bytes);
+    for (const BlockOps* ops : builds) {
+      if (ops == nullptr) continue;
+      std::vector<double> out(codes);
+      const std::byte* row = bits.data();
+      double square = 0, largest = 0;
+      ops->decode({.dtype = type,
+                   .rows = &row,
+                   .count = 1,
+                   .dim = codes,
+                   .stride = codes,
+                   .out = out.data(),
+                   .square = &square,
+                   .largest = &largest});
+      EXPECT_EQ(largest, type == DType::kI8 ? 128 : HUGE_VAL) << ops->name;
+      for (uint32_t code = 0; code < codes; ++code) {
+        const double want = decode(type, code);
+        const bool same = std::isnan(want)
+                              ? std::isnan(out[code])
+                              : std::bit_cast<uint64_t>(want) == std::bit_cast<uint64_t>(out[code]);
+        ASSERT_TRUE(same) << ops->name << " " << dtype_name(type) << " code " << code;
+      }
+    }
+  }
 }
 
 }  // namespace

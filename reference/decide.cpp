@@ -1,5 +1,7 @@
 #include "reference/decide.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -11,6 +13,34 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double rounded(DType type, double x) { return decode(type, encode(type, x)); }
+
+struct Grid {
+  int digits = 24, exponent_min = -126;
+};
+
+Grid grid_of(DType type) {
+  switch (type) {
+    case DType::kF16:
+      return {11, -14};
+    case DType::kBf16:
+      return {8, -126};
+    case DType::kE4m3:
+      return {4, -6};
+    case DType::kE5m2:
+      return {3, -14};
+    default:
+      return {24, -126};
+  }
+}
+
+// Half the distance from x, a number of `type`, to its nearer neighbour, or less.
+double half_step(DType type, double x) {
+  const Grid grid = grid_of(type);
+  const uint64_t bits = std::bit_cast<uint64_t>(x);
+  const int exponent = std::max(static_cast<int>(bits >> 52 & 0x7ff) - 1023, grid.exponent_min);
+  const bool power = (bits & 0x000fffffffffffff) == 0;  // its lower neighbour is twice as near
+  return power_of_two(exponent - grid.digits - power);
+}
 
 template <class T>
 struct Candidate {
@@ -44,16 +74,12 @@ Decision compare(const Candidate<T>& c, double got, DType rounding, Answer& answ
   return got >= low && got <= high ? Decision::kConforms : Decision::kUndecided;
 }
 
-// Answers the question from a row that holds the element as its LSE or as `column`.
+// Answers the question from the estimate of its element.
 template <class T>
-Decision answer_from(const PreciseRow<T>& row, size_t column, DType output_dtype, const Question& q,
-                     Answer& answer) {
-  answer.vacuous = row.vacuous;
-  answer.exact = row.exact;
-  const Estimate<T>& e = q.column < 0 ? row.lse : row.columns[column];
+Decision answer_from(const Estimate<T>& e, DType output_dtype, const Question& q, Answer& answer) {
   answer.budget = e.budget;
   answer.basis = e.basis;
-  if (row.vacuous) {
+  if (answer.vacuous) {
     answer.want = to_double_down(e.value);
     answer.low = -kInfinity;
     answer.high = answer.bound = kInfinity;
@@ -72,33 +98,56 @@ Decision answer_from(const PreciseRow<T>& row, size_t column, DType output_dtype
 
 }  // namespace
 
-bool surely_conforms(const FastElement& e, DType rounding) {
-  const double inward = e.bound_low - 2 * e.own_error;
+// With |got - value| < half a step + inward, value + inward lies beyond the midpoint below `got`
+// and value - inward before the one above: monotone rounding does the rest. Only what is neither
+// clearly inside nor clearly nearest is rounded.
+FastAnswer surely_conforms(const FastElement& e, DType rounding) {
+  const double inward = e.bound_low - 2 * e.own_error, distance = std::fabs(e.got - e.value);
+  const double half = half_step(rounding, e.got) * (1 - 0x1p-20);
+  FastAnswer answer;
+  answer.nearest = distance < half - 2 * e.own_error;
+  answer.conforms = distance < half + inward;
+  if (answer.conforms) return answer;
   const double low = rounded(rounding, e.value - inward);
   const double high = rounded(rounding, e.value + inward);
-  return e.got >= low && e.got <= high;
+  answer.conforms = e.got >= low && e.got <= high;
+  return answer;
 }
 
-RowDecider::RowDecider(RowInputs inputs, const Profile& profile, DType output_dtype, Basis basis)
-    : inputs_(std::move(inputs)), profile_(profile), output_dtype_(output_dtype), basis_(basis) {}
+struct RowDecider::State {
+  State(RowInputs in, const Profile& p, DType type)
+      : inputs(std::move(in)), profile(p), output_dtype(type), row(inputs, profile) {}
+  const RowInputs inputs;
+  const Profile profile;
+  const DType output_dtype;
+  DoubleRow row;
+};
 
-Answer RowDecider::ask(const Question& q) {
-  if (!row_) {
-    RowQuestion all;
-    all.basis = basis_;
-    for (uint32_t j = 0; j < inputs_.shape.dim_v; ++j) all.columns.push_back(j);
-    row_ = precise_row<double>(inputs_, profile_, all);
-  }
+RowDecider::RowDecider(RowInputs inputs, const Profile& profile, DType output_dtype)
+    : state_(std::make_unique<State>(std::move(inputs), profile, output_dtype)) {}
+RowDecider::~RowDecider() = default;
+RowDecider::RowDecider(RowDecider&&) noexcept = default;
+RowDecider& RowDecider::operator=(RowDecider&&) noexcept = default;
+
+Answer RowDecider::ask(const Question& q, Basis basis) {
+  State& s = *state_;
   Answer answer;
-  answer.decision = answer_from(*row_, static_cast<size_t>(q.column), output_dtype_, q, answer);
+  const Estimate<double> e =
+      q.column < 0 ? s.row.lse() : s.row.column(static_cast<uint32_t>(q.column), basis);
+  answer.vacuous = s.row.vacuous();
+  answer.exact = s.row.exact();
+  answer.decision = answer_from(e, s.output_dtype, q, answer);
   const auto with = [&]<class T>(Tier tier, bool budget, T) {
     RowQuestion one;
-    one.basis = basis_;
+    one.basis = basis;
     one.budget = budget;
     if (q.column >= 0) one.columns.push_back(static_cast<uint32_t>(q.column));
     answer.tier = tier;
+    const PreciseRow<T> row = precise_row<T>(s.inputs, s.profile, one);
+    answer.vacuous = row.vacuous;
+    answer.exact = row.exact;
     answer.decision =
-        answer_from(precise_row<T>(inputs_, profile_, one), 0, output_dtype_, q, answer);
+        answer_from(q.column < 0 ? row.lse : row.columns[0], s.output_dtype, q, answer);
   };
   if (answer.decision == Decision::kUndecided) with(Tier::kDoubleDouble, false, DoubleDouble());
   if (answer.decision != Decision::kConforms) with(Tier::kMpfr, true, Mpfr256());

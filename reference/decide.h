@@ -7,7 +7,7 @@
 // Source: NUMERICS §2.2 (verdict), §8.2.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "reference/inputs.h"
@@ -42,22 +42,25 @@ struct Answer {
 struct FastElement {
   double value = 0, bound_low = 0, own_error = 0, got = 0;
 };
-/// True when no more precision and no full bound is needed to accept it.
-bool surely_conforms(const FastElement& element, DType rounding);
+struct FastAnswer {
+  bool conforms = false;  // no more precision and no full bound is needed to accept it
+  bool nearest = false;   // it is the reference's value, correctly rounded
+};
+FastAnswer surely_conforms(const FastElement& element, DType rounding);
 
-/// All questions about one row: the double tier is computed once, on the first question.
+/// All questions about one row: what they share in the double tier is computed once, on the first.
 class RowDecider {
  public:
-  RowDecider(RowInputs inputs, const Profile& profile, DType output_dtype,
-             Basis basis = Basis::kBlackBox);
-  Answer ask(const Question& question);
+  RowDecider(RowInputs inputs, const Profile& profile, DType output_dtype);
+  ~RowDecider();
+  RowDecider(RowDecider&&) noexcept;
+  RowDecider& operator=(RowDecider&&) noexcept;
+  /// `basis`: the strongest assumptions that may be used.
+  Answer ask(const Question& question, Basis basis = Basis::kBlackBox);
 
  private:
-  RowInputs inputs_;
-  Profile profile_;
-  DType output_dtype_;
-  Basis basis_;
-  std::optional<PreciseRow<double>> row_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 /// |error| / bound: the smallest t such that `got` lies in [R(O - tB), R(O + tB)], to 1 in 1000.

@@ -115,7 +115,7 @@ TEST(Decide, TheFastTierAcceptsNothingThatTheFullBoundRejects) {
       for (double t = -2; t <= 2; t += 0.25) {
         const double got = rounded_f16(row.output[j] + t * row.bound_low[j]);
         const FastElement fast{row.output[j], row.bound_low[j], row.own_error[j], got};
-        if (!surely_conforms(fast, DType::kF16)) {
+        if (!surely_conforms(fast, DType::kF16).conforms) {
           ++looked_closer;
           continue;
         }

@@ -25,12 +25,14 @@ struct JudgeOptions {
   /// Fraction of the query rows whose values are judged, 0..1; which ones is a pure function of the
   /// case. Contract and provenance always see everything. Rows left out are counted in the stats.
   double sample_rows = 1.0;
-  /// Multiply-adds that may be spent on the bounds that a declared tile order allows (B1, B2),
-  /// which cost twenty times those that assume nothing. Rows are taken in order until it is spent.
+  /// Multiply-adds that may be spent on rows of which every element has to be asked under B2 (the
+  /// rounding of P is declared), at twenty times the cost. Rows are taken in order until it is
+  /// spent.
   uint64_t profile_work = uint64_t{1} << 22;
   /// Multiply-adds that may be spent on certified coverage (coverage.h in reference): which keys
-  /// could not have been lost unnoticed. 0: none.
-  uint64_t coverage_work = uint64_t{1} << 20;
+  /// could not have been lost unnoticed. 0: none. A sample by default: `kverify show --coverage`
+  /// tells it of every row.
+  uint64_t coverage_work = uint64_t{1} << 16;
   /// Ignore everything after the operation in which the first failure was found.
   bool stop_at_failure = true;
   /// Leaks of device memory fail the case (otherwise they are listed only).

@@ -42,8 +42,8 @@ class HeadJudge {
     gather_keys();
     const auto& estimate = estimator.run(block_, profile_);
     for (size_t r = 0; r < elements_.size(); ++r) {
-      if (auto failure = judge_row(r, estimate.rows[r])) return failure;
-      if (auto failure = judge_profile(r, estimate.rows[r], options)) return failure;
+      const Claims claims = this->claims(estimate.rows[r], options);
+      if (auto failure = judge_row(r, estimate.rows[r], claims)) return failure;
       measure_coverage(r, estimate.rows[r], options);
     }
     return std::nullopt;
@@ -52,14 +52,18 @@ class HeadJudge {
  private:
   void gather_queries(double sample);
   void gather_keys();
-  std::optional<Failure> judge_row(size_t r, const RowEstimate& estimate);
-  std::optional<Failure> judge_output(size_t r, const RowEstimate& estimate, uint32_t column);
+  enum class Claims : uint8_t { kNone, kUnsettled, kEveryElement };
+  Claims claims(const RowEstimate& estimate, ValueOptions& options);
+  std::optional<Failure> judge_row(size_t r, const RowEstimate& estimate, Claims claims);
+  std::optional<Failure> judge_output(size_t r, const RowEstimate& estimate, uint32_t column,
+                                      Claims claims);
   std::optional<Failure> judge_lse(size_t r, const RowEstimate& estimate);
-  std::optional<Failure> judge_profile(size_t r, const RowEstimate& estimate,
-                                       ValueOptions& options);
   void measure_coverage(size_t r, const RowEstimate& estimate, ValueOptions& options);
-  reference::Answer ask(size_t r, const reference::Question& question);
+  reference::RowDecider& decider(size_t r);
+  reference::Answer ask(size_t r, const reference::Question& question,
+                        reference::Basis basis = reference::Basis::kBlackBox);
   void note_ratio(double value, double bound, double got, DType type);
+  const std::byte* output_row(const ElementPlace& e) const;
   uint32_t output_bits(const ElementPlace& e, uint32_t column) const;
   float lse(const ElementPlace& e) const;
   double lse_factor() const { return view_.facts.lse_base == KV_LSE_BASE_2 ? kLog2e : 1; }
@@ -70,6 +74,7 @@ class HeadJudge {
   const reference::Profile& profile_;
   VerdictStats& stats_;
   std::vector<ElementPlace> elements_;  // one for each row of the block
+  std::vector<double> got_;             // outputs of the row at hand
   std::vector<std::byte> query_bytes_;
   std::vector<QueryRow> rows_;
   std::vector<const std::byte*> keys_, values_;
@@ -153,15 +158,16 @@ void HeadJudge::gather_keys() {
             .rows = rows_};
 }
 
-uint32_t HeadJudge::output_bits(const ElementPlace& e, uint32_t column) const {
+const std::byte* HeadJudge::output_row(const ElementPlace& e) const {
   const Shape& s = view_.c.shape;
-  const size_t bytes = dtype_bytes(s.output_dtype);
+  const size_t first = (e.place.token * s.query_heads + e.head) * s.head_dim_v;
+  return &view_.seen.layers[work_.layer].output[first * dtype_bytes(s.output_dtype)];
+}
+
+uint32_t HeadJudge::output_bits(const ElementPlace& e, uint32_t column) const {
+  const size_t bytes = dtype_bytes(view_.c.shape.output_dtype);
   uint32_t bits = 0;
-  std::memcpy(
-      &bits,
-      &view_.seen.layers[work_.layer]
-           .output[((e.place.token * s.query_heads + e.head) * s.head_dim_v + column) * bytes],
-      bytes);
+  std::memcpy(&bits, output_row(e) + column * bytes, bytes);
   return bits;
 }
 
@@ -169,12 +175,17 @@ float HeadJudge::lse(const ElementPlace& e) const {
   return view_.seen.layers[work_.layer].lse[e.place.token * view_.c.shape.query_heads + e.head];
 }
 
-reference::Answer HeadJudge::ask(size_t r, const reference::Question& question) {
+reference::RowDecider& HeadJudge::decider(size_t r) {
   if (!decider_ || decider_row_ != r) {
     decider_.emplace(reference::row_inputs(block_, r), profile_, view_.c.shape.output_dtype);
     decider_row_ = r;
   }
-  reference::Answer answer = decider_->ask(question);
+  return *decider_;
+}
+
+reference::Answer HeadJudge::ask(size_t r, const reference::Question& question,
+                                 reference::Basis basis) {
+  reference::Answer answer = decider(r).ask(question, basis);
   stats_.escalated += answer.tier != reference::Tier::kDouble;
   return answer;
 }
@@ -185,7 +196,7 @@ void HeadJudge::note_ratio(double value, double bound, double got, DType type) {
   if (ratio > stats_.error_bound_ratio_max) stats_.error_bound_ratio_max = ratio;
 }
 
-std::optional<Failure> HeadJudge::judge_row(size_t r, const RowEstimate& estimate) {
+std::optional<Failure> HeadJudge::judge_row(size_t r, const RowEstimate& estimate, Claims claims) {
   if (!estimate.finite) {
     ++stats_.rows_vacuous;
     return std::nullopt;
@@ -195,29 +206,39 @@ std::optional<Failure> HeadJudge::judge_row(size_t r, const RowEstimate& estimat
     ++stats_.rows_vacuous;
     return std::nullopt;
   }
-  for (uint32_t j = 0; j < view_.c.shape.head_dim_v; ++j) {
-    if (auto failure = judge_output(r, estimate, j)) return failure;
+  const Shape& s = view_.c.shape;
+  got_.resize(s.head_dim_v);
+  decode_row(s.output_dtype, output_row(elements_[r]), s.head_dim_v, got_.data());
+  for (uint32_t j = 0; j < s.head_dim_v; ++j) {
+    if (auto failure = judge_output(r, estimate, j, claims)) return failure;
   }
   return judge_lse(r, estimate);
 }
 
-std::optional<Failure> HeadJudge::judge_output(size_t r, const RowEstimate& e, uint32_t column) {
+// The weakest assumptions first: a failure names the first that rejects.
+std::optional<Failure> HeadJudge::judge_output(size_t r, const RowEstimate& e, uint32_t column,
+                                               Claims claims) {
   const DType type = view_.c.shape.output_dtype;
-  const uint32_t bits = output_bits(elements_[r], column);
-  const double got = decode(type, bits);
+  const double got = got_[column];
   ++stats_.elements_judged;
   const reference::FastElement fast{e.output[column], e.bound_low[column], e.own_error[column],
                                     got};
-  if (reference::surely_conforms(fast, type)) {
-    note_ratio(fast.value, fast.bound_low, got, type);
-    return std::nullopt;
-  }
-  const ValueQuestion question{view_, elements_[r], profile_.name, column, got, bits};
+  const reference::FastAnswer sure = reference::surely_conforms(fast, type);
+  if (sure.conforms && !sure.nearest) note_ratio(fast.value, fast.bound_low, got, type);
+  if (sure.conforms && claims != Claims::kEveryElement) return std::nullopt;
+  const ValueQuestion question{view_,  elements_[r], profile_.name,
+                               column, got,          output_bits(elements_[r], column)};
   if (std::isnan(got)) return nan_failure(question);
-  const reference::Answer answer = ask(r, {.column = column, .got = got});
-  if (answer.decision == reference::Decision::kViolates) return value_failure(question, answer);
-  note_ratio(answer.want, answer.bound, got, type);
-  return std::nullopt;
+  if (!sure.conforms) {
+    const reference::Answer answer = ask(r, {.column = column, .got = got});
+    if (answer.decision == reference::Decision::kViolates) return value_failure(question, answer);
+    note_ratio(answer.want, answer.bound, got, type);
+  }
+  if (claims == Claims::kNone) return std::nullopt;
+  const reference::Answer answer =
+      ask(r, {.column = column, .got = got}, reference::Basis::kProbability);
+  if (answer.decision != reference::Decision::kViolates) return std::nullopt;
+  return value_failure(question, answer);
 }
 
 std::optional<Failure> HeadJudge::judge_lse(size_t r, const RowEstimate& e) {
@@ -225,8 +246,9 @@ std::optional<Failure> HeadJudge::judge_lse(size_t r, const RowEstimate& e) {
   ++stats_.elements_judged;
   const reference::FastElement fast{e.lse * factor, e.lse_bound_low * factor,
                                     e.lse_own_error * factor * 2, got};
-  if (reference::surely_conforms(fast, DType::kF32)) {
-    note_ratio(fast.value, fast.bound_low, got, DType::kF32);
+  const reference::FastAnswer sure = reference::surely_conforms(fast, DType::kF32);
+  if (sure.conforms) {
+    if (!sure.nearest) note_ratio(fast.value, fast.bound_low, got, DType::kF32);
     return std::nullopt;
   }
   const uint32_t bits = std::bit_cast<uint32_t>(lse(elements_[r]));
@@ -243,27 +265,18 @@ std::optional<Failure> HeadJudge::judge_lse(size_t r, const RowEstimate& e) {
   return lse_failure(question, answer, swapped);
 }
 
-// The bounds that the declared order of tiles allows, while there is work left for them.
-std::optional<Failure> HeadJudge::judge_profile(size_t r, const RowEstimate& e,
-                                                ValueOptions& options) {
+// Whether the row's values are also asked under B1 and B2, while there is work left for them. Where
+// only B1 may apply, an element that the fast tier accepts needs no more: its bound is below B1's.
+HeadJudge::Claims HeadJudge::claims(const RowEstimate& e, ValueOptions& options) {
+  if (!e.finite || e.vacuous) return Claims::kNone;
+  const bool centred = e.dyadic || reference::rounding_is_known(profile_);
+  if (!centred && !reference::order_is_known(profile_)) return Claims::kNone;
   const Shape& s = view_.c.shape;
-  const uint64_t work = e.keys * (s.head_dim_k + s.head_dim_v);
-  const bool claims =
-      reference::order_is_known(profile_) || reference::rounding_is_declared(profile_);
-  if (!claims || !e.finite || e.vacuous) return std::nullopt;
-  if (work > options.profile_work) return std::nullopt;
+  const uint64_t work = centred ? e.keys * (s.head_dim_k + s.head_dim_v) : 0;
+  if (work > options.profile_work) return Claims::kNone;
   options.profile_work -= work;
   ++stats_.rows_profile_judged;
-  reference::RowDecider decider(reference::row_inputs(block_, r), profile_, s.output_dtype,
-                                reference::Basis::kProbability);
-  for (uint32_t j = 0; j < s.head_dim_v; ++j) {
-    const uint32_t bits = output_bits(elements_[r], j);
-    const double got = decode(s.output_dtype, bits);
-    const reference::Answer answer = decider.ask({.column = j, .got = got});
-    if (answer.decision != reference::Decision::kViolates) continue;
-    return value_failure({view_, elements_[r], profile_.name, j, got, bits}, answer);
-  }
-  return std::nullopt;
+  return centred ? Claims::kEveryElement : Claims::kUnsettled;
 }
 
 void HeadJudge::measure_coverage(size_t r, const RowEstimate& e, ValueOptions& options) {

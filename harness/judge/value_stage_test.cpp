@@ -192,21 +192,30 @@ TEST(Judge, ExactDesignIsJudgedExactly) {
   EXPECT_FAILS(judge(c, nudged), Stage::kExact, "output-value");
 }
 
-// A declared tile order pays twenty times the work, so there is a limit to it.
-FakeFaults declares_order(uint32_t order) {
-  return at_end([order](Observation& o) {
-    for (OpObservation& op : o.ops) op.profile.order = order;
+// A declared rounding of P pays twenty times the work, so there is a limit to it; a declared order
+// alone costs nothing but for the elements that the fast tier does not settle.
+FakeFaults declares_order(uint32_t order, bool exact_maximum) {
+  return at_end([=](Observation& o) {
+    for (OpObservation& op : o.ops) {
+      op.profile.order = order;
+      op.profile.maximum_is_exact = exact_maximum;
+      if (exact_maximum) op.profile.probability_bits = 16;
+    }
   });
 }
 
 TEST(Judge, DeclaredOrderIsJudgedWhileThereIsWorkLeft) {
   const Verdict none = judge(small_case());
   EXPECT_EQ(none.stats.rows_profile_judged, 0u);
-  const Verdict all = judge(small_case(), declares_order(KV_ORDER_ASCENDING));
+  const FakeFaults ordered = declares_order(KV_ORDER_ASCENDING, false);
+  const Verdict all = judge(small_case(), ordered, {.profile_work = 0});
   EXPECT_EQ(all.outcome, Outcome::kPass) << all.message;
   EXPECT_EQ(all.stats.rows_profile_judged, all.stats.rows_judged);
-  const Verdict some =
-      judge(small_case(), declares_order(KV_ORDER_ASCENDING), {.profile_work = 2000});
+  Case c = small_case();
+  c.data.design = Design::kConstantValue;  // whatever P is rounded to, O is V
+  const FakeFaults rounded = declares_order(KV_ORDER_ASCENDING, true);
+  const Verdict some = judge(c, rounded, {.profile_work = 2000});
+  EXPECT_EQ(some.outcome, Outcome::kPass) << some.message;
   EXPECT_GT(some.stats.rows_profile_judged, 0u);
   EXPECT_LT(some.stats.rows_profile_judged, some.stats.rows_judged);
 }

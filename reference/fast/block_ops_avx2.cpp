@@ -1,11 +1,14 @@
-// Compiled with -mavx2 and without FMA: wider registers, the same operations.
+// Compiled with -mavx2 -mf16c and without FMA: wider registers, the same operations.
 #include "reference/fast/block_ops_impl.h"
 
 namespace kv::reference {
 
 #ifdef __AVX2__
 static const BlockOps kAvx2Ops{"avx2", decode, scores, weights, accumulate};
-const BlockOps* avx2_ops() { return __builtin_cpu_supports("avx2") ? &kAvx2Ops : nullptr; }
+const BlockOps* avx2_ops() {
+  const bool usable = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  return usable ? &kAvx2Ops : nullptr;
+}
 #else
 const BlockOps* avx2_ops() { return nullptr; }
 #endif

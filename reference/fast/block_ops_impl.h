@@ -4,14 +4,16 @@
 // AVX2 and be called where there is none.
 #pragma once
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 #include "reference/fast/block_ops.h"
 #include "reference/fast/exponential.h"
 #include "reference/fast/lanes.h"
 
 namespace kv::reference {
 
-using Halves = uint16_t __attribute__((vector_size(8)));
-using Words = uint32_t __attribute__((vector_size(16)));
 using Floats = float __attribute__((vector_size(16)));
 using Bytes = uint8_t __attribute__((vector_size(4)));
 
@@ -19,57 +21,102 @@ static const double kInfinite = __builtin_inf();
 
 KV_LANES_INLINE LaneBits splat_bits(int64_t x) { return LaneBits{x, x, x, x}; }
 
-// fp16 fields moved to double's: normal codes get the exponent rebased, subnormal ones are read as
-// 2^-14 * 1.m minus 2^-14, which keeps slow subnormal arithmetic out of the loop.
-KV_LANES_INLINE Lanes decode4_f16(const std::byte* p) {
-  Halves h;
-  std::memcpy(&h, p, sizeof h);
-  const LaneBits bits = __builtin_convertvector(h, LaneBits);
-  const LaneBits code = bits & 0x7fff, moved = code << 42;
-  const Lanes normal = from_bits(moved + (int64_t{1008} << 52));
-  const Lanes subnormal = from_bits(moved + (int64_t{1009} << 52)) - 0x1p-14;
-  const Lanes special = from_bits(moved | (int64_t{0x7ff} << 52));
-  const Lanes value = select(code < 0x400, subnormal, select(code < 0x7c00, normal, special));
-  return from_bits(to_bits(value) | ((bits & 0x8000) << 48));
+KV_LANES_INLINE double largest_of(Lanes x) {
+  return larger(larger(x[0], x[2]), larger(x[1], x[3]));
 }
 
-KV_LANES_INLINE Lanes decode4_bf16(const std::byte* p) {
-  Halves h;
-  std::memcpy(&h, p, sizeof h);
-  const Words words = __builtin_convertvector(h, Words) << 16;
-  return __builtin_convertvector(reinterpret_cast<Floats>(words), Lanes);
+using Halves8 = uint16_t __attribute__((vector_size(16)));
+using Words8 = uint32_t __attribute__((vector_size(32)));
+using Floats8 = float __attribute__((vector_size(32)));
+
+KV_LANES_INLINE void store_floats(double* out, Floats8 f) {
+#ifdef __AVX2__
+  _mm256_storeu_pd(out, _mm256_cvtps_pd(_mm256_castps256_ps128(f)));
+  _mm256_storeu_pd(out + 4, _mm256_cvtps_pd(_mm256_extractf128_ps(f, 1)));
+#else
+  store(out, __builtin_convertvector((Floats{f[0], f[1], f[2], f[3]}), Lanes));
+  store(out + 4, __builtin_convertvector((Floats{f[4], f[5], f[6], f[7]}), Lanes));
+#endif
 }
 
-KV_LANES_INLINE Lanes decode4_f32(const std::byte* p) {
-  Floats f;
+// fp16 fields moved to float's, exactly: normal codes get the exponent rebased, subnormal ones are
+// read as 2^-14 * 1.m minus 2^-14, which keeps slow subnormal arithmetic out of the loop.
+KV_LANES_INLINE void decode8_f16(const std::byte* p, double* out) {
+  Halves8 h;
+  std::memcpy(&h, p, sizeof h);
+#ifdef __F16C__
+  store_floats(out, _mm256_cvtph_ps(reinterpret_cast<__m128i>(h)));
+#else
+  const Words8 bits = __builtin_convertvector(h, Words8);
+  const Words8 code = bits & 0x7fff, moved = code << 13;
+  const Words8 normal = moved + (112u << 23), special = moved | 0x7f800000u;
+  const Floats8 shifted = reinterpret_cast<Floats8>(moved + (113u << 23)) - 0x1p-14f;
+  const Words8 tiny = reinterpret_cast<Words8>(shifted);
+  const Words8 value = code < 0x400 ? tiny : (code < 0x7c00 ? normal : special);
+  store_floats(out, reinterpret_cast<Floats8>(value | ((bits & 0x8000) << 16)));
+#endif
+}
+
+KV_LANES_INLINE void decode8_bf16(const std::byte* p, double* out) {
+  Halves8 h;
+  std::memcpy(&h, p, sizeof h);
+  store_floats(out, reinterpret_cast<Floats8>(__builtin_convertvector(h, Words8) << 16));
+}
+
+KV_LANES_INLINE void decode8_f32(const std::byte* p, double* out) {
+  Floats8 f;
   std::memcpy(&f, p, sizeof f);
-  return __builtin_convertvector(f, Lanes);
+  store_floats(out, f);
 }
 
-template <class Decode4>
+template <class Decode8>
 KV_LANES_INLINE void decode_with(const DecodeArgs& a, const std::byte* row, double* out,
-                                 Decode4 decode4) {
+                                 Decode8 decode8) {
   const uint32_t bytes = dtype_bytes(a.dtype);
   uint32_t c = 0;
-  for (; c + 4 <= a.dim; c += 4) store(out + c, decode4(row + size_t{c} * bytes));
+  for (; c + 8 <= a.dim; c += 8) decode8(row + size_t{c} * bytes, out + c);
   if (c < a.dim) {
-    std::byte tail[16] = {};
+    std::byte tail[32] = {};
+    double decoded[8];
     std::memcpy(tail, row + size_t{c} * bytes, size_t{a.dim - c} * bytes);
-    store(out + c, decode4(tail));
+    decode8(tail, decoded);
+    for (uint32_t i = c; i < a.dim; ++i) out[i] = decoded[i - c];
   }
 }
 
 static void decode_one(const DecodeArgs& a, const std::byte* row, double* out) {
   switch (a.dtype) {
     case DType::kF16:
-      return decode_with(a, row, out, decode4_f16);
+      return decode_with(a, row, out, decode8_f16);
     case DType::kBf16:
-      return decode_with(a, row, out, decode4_bf16);
+      return decode_with(a, row, out, decode8_bf16);
     case DType::kF32:
-      return decode_with(a, row, out, decode4_f32);
+      return decode_with(a, row, out, decode8_f32);
     default:
       return decode_row(a.dtype, row, a.dim, out);
   }
+}
+
+// Sum of squares and largest magnitude, in chains that do not wait for each other.
+static void measure(const DecodeArgs& a, uint32_t i, const double* row) {
+  constexpr int kChains = 4;
+  Lanes square[kChains], largest[kChains];
+  LaneBits special = splat_bits(0);
+  for (int k = 0; k < kChains; ++k) square[k] = largest[k] = splat(0);
+  const auto take = [&](int k, Lanes x) __attribute__((always_inline)) {
+    square[k] += x * x;
+    largest[k] = larger(magnitude(x), largest[k]);
+    special |= to_bits(x - x);  // 0 for finite numbers, NaN otherwise
+  };
+  uint32_t c = 0;
+  for (; c + 4 * kChains <= a.stride; c += 4 * kChains) {
+    for (int k = 0; k < kChains; ++k) take(k, load(row + c + 4 * k));
+  }
+  for (; c < a.stride; c += 4) take(0, load(row + c));
+  const Lanes top = larger(larger(largest[0], largest[1]), larger(largest[2], largest[3]));
+  a.square[i] = sum((square[0] + square[1]) + (square[2] + square[3]));
+  const bool finite = (special[0] | special[1] | special[2] | special[3]) == 0;
+  a.largest[i] = finite ? largest_of(top) : kInfinite;
 }
 
 static void decode(const DecodeArgs& a) {
@@ -81,16 +128,7 @@ static void decode(const DecodeArgs& a) {
     } else {
       decode_one(a, a.rows[i], out);
     }
-    Lanes square = splat(0), largest = splat(0), special = splat(0);
-    for (uint32_t c = 0; c < a.stride; c += 4) {
-      const Lanes x = load(out + c);
-      square += x * x;
-      largest = larger(magnitude(x), largest);
-      special += x - x;  // 0 for finite numbers, NaN otherwise
-    }
-    const double top = larger(larger(largest[0], largest[1]), larger(largest[2], largest[3]));
-    a.square[i] = sum(square);
-    a.largest[i] = sum(special) == 0 ? top : kInfinite;
+    measure(a, i, out);
   }
 }
 
@@ -136,10 +174,6 @@ KV_LANES_INLINE LaneBits visible4(const uint8_t* p) {
   Bytes bytes;
   std::memcpy(&bytes, p, sizeof bytes);
   return __builtin_convertvector(bytes, LaneBits) != 0;
-}
-
-KV_LANES_INLINE double largest_of(Lanes x) {
-  return larger(larger(x[0], x[2]), larger(x[1], x[3]));
 }
 
 // Logits in place of raw scores; -infinity where hidden.

@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <boost/multiprecision/mpfr.hpp>
+#include <cmath>
 #include <cstdint>
 
 #include "reference/elementary.h"
@@ -79,6 +80,7 @@ Mpfr<kDigits> tanh_of(const Mpfr<kDigits>& x) {
   return tanh(x);
 }
 
+inline double absolute(double x) { return std::fabs(x); }
 template <class T>
 T absolute(const T& x) {
   return x < T(0) ? -x : x;

@@ -13,12 +13,11 @@ namespace {
 template <class T>
 class ColumnEstimator {
  public:
-  ColumnEstimator(const RowFacts<T>& facts, const RowQuestion& question)
-      : f_(facts), question_(question) {
+  ColumnEstimator(const RowFacts<T>& facts, Basis basis, bool budget) : f_(facts), budget_(budget) {
     if (facts.vacuous || facts.unit.certified) return;
     const Profile& p = facts.profile;
-    const bool probability = question.basis == Basis::kProbability;
-    if (question.basis >= Basis::kOrder && order_is_known(p)) {
+    const bool probability = basis == Basis::kProbability;
+    if (basis >= Basis::kOrder && order_is_known(p)) {
       tiles_ = tiles_in_order(facts.in, p);
       const bool plain = !facts.in.sink && !facts.in.scaled_kv;
       if (probability && rounding_is_known(p) && plain) weights_.emplace(facts, tiles_);
@@ -30,7 +29,7 @@ class ColumnEstimator {
   }
 
   Estimate<T> column(uint32_t j) const {
-    const ColumnSums<T> sums = column_sums(f_, j, question_.budget);
+    const ColumnSums<T> sums = column_sums(f_, j, budget_);
     Estimate<T> best = from_budget(sums, column_budget(f_, sums, exact_accumulation(j)));
     const auto take_if_tighter = [&best](const Estimate<T>& e) {
       if (!(e.bound < T(0)) && e.bound < best.bound) best = e;
@@ -60,12 +59,12 @@ class ColumnEstimator {
     e.bound = parts.total();
     e.own_error = f_.own_relative_error() * (sums.magnitude / f_.weight_sum + absolute(e.value)) +
                   T(NumberTraits<T>::kTiny) * sums.largest;
-    if (question_.budget) e.budget = budget_lines(f_, sums, parts);
+    if (budget_) e.budget = budget_lines(f_, sums, parts);
     return e;
   }
 
   const RowFacts<T>& f_;
-  const RowQuestion& question_;
+  const bool budget_;
   std::vector<Tile> tiles_;
   std::optional<RoundedWeights<T>> weights_;
   std::optional<DyadicWeights<T>> dyadic_;
@@ -82,13 +81,32 @@ PreciseRow<T> precise_row(const RowInputs& inputs, const Profile& profile,
   row.vacuous = facts.vacuous;
   row.exact = facts.unit.certified;
   row.lse = lse_estimate(facts, question.budget);
-  const ColumnEstimator<T> estimator(facts, question);
+  const ColumnEstimator<T> estimator(facts, question.basis, question.budget);
   for (uint32_t j : question.columns) row.columns.push_back(estimator.column(j));
   if (!row.vacuous) return row;
   const T infinite(std::numeric_limits<double>::infinity());
   row.lse.bound = infinite;
   for (Estimate<T>& column : row.columns) column.bound = infinite;
   return row;
+}
+
+struct DoubleRow::State {
+  RowFacts<double> facts;
+  std::optional<ColumnEstimator<double>> estimator[3];  // by Basis
+};
+
+DoubleRow::DoubleRow(const RowInputs& inputs, const Profile& profile)
+    : state_(new State{.facts = RowFacts<double>(inputs, profile), .estimator = {}}) {}
+DoubleRow::~DoubleRow() = default;
+
+bool DoubleRow::vacuous() const { return state_->facts.vacuous; }
+bool DoubleRow::exact() const { return state_->facts.unit.certified; }
+Estimate<double> DoubleRow::lse() const { return lse_estimate(state_->facts, false); }
+
+Estimate<double> DoubleRow::column(uint32_t j, Basis basis) {
+  auto& estimator = state_->estimator[static_cast<size_t>(basis)];
+  if (!estimator) estimator.emplace(state_->facts, basis, false);
+  return estimator->column(j);
 }
 
 template PreciseRow<double> precise_row(const RowInputs&, const Profile&, const RowQuestion&);

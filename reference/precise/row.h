@@ -6,6 +6,7 @@
 // Source: NUMERICS §2.2 (O), §2.5 (LSE), §2.3 last paragraph (exact rows), §4.5 (own error).
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -70,5 +71,21 @@ struct RowQuestion {
 template <class T>
 PreciseRow<T> precise_row(const RowInputs& inputs, const Profile& profile,
                           const RowQuestion& question);
+
+/// The double tier of one row, column by column: what the columns share is computed once.
+class DoubleRow {
+ public:
+  /// Both must outlive the object.
+  DoubleRow(const RowInputs& inputs, const Profile& profile);
+  ~DoubleRow();
+  bool vacuous() const;
+  bool exact() const;
+  Estimate<double> lse() const;
+  Estimate<double> column(uint32_t j, Basis basis);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace kv::reference

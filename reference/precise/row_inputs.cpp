@@ -1,4 +1,5 @@
 #include "harness/core/check.h"
+#include "reference/fast/block_ops.h"
 #include "reference/precise/row.h"
 
 namespace kv::reference {
@@ -6,7 +7,17 @@ namespace {
 
 void append_decoded(DType type, const std::byte* bits, uint32_t dim, std::vector<double>& out) {
   out.resize(out.size() + dim);
-  decode_row(type, bits, dim, &out[out.size() - dim]);
+  double* to = &out[out.size() - dim];
+  if (dim % 4 != 0) return decode_row(type, bits, dim, to);
+  double square = 0, largest = 0;
+  block_ops().decode({.dtype = type,
+                      .rows = &bits,
+                      .count = 1,
+                      .dim = dim,
+                      .stride = dim,
+                      .out = to,
+                      .square = &square,
+                      .largest = &largest});
 }
 
 double distance(int64_t a, int64_t b) { return static_cast<double>(a < b ? b - a : a - b); }

@@ -94,19 +94,19 @@ struct Subject {
 
 std::vector<bool> judge(const Subject& s, const KernelResult& got) {
   std::vector<bool> accused(kRules, false);
-  RowDecider black_box(s.inputs, s.profile, s.type);
-  RowDecider profile(s.inputs, s.profile, s.type, Basis::kProbability);
+  RowDecider decider(s.inputs, s.profile, s.type);
   const std::vector<double> baseline = low_precision_baseline(s.inputs, s.type);
   double error = 0, baseline_error = 0, rounding_error = 0;
   const auto round = [&](double x) { return decode(s.type, encode(s.type, x)); };
   for (size_t j = 0; j < got.output.size(); ++j) {
     const Question q{.column = static_cast<int64_t>(j), .got = got.output[j]};
-    const Answer a = black_box.ask(q);
+    const Answer a = decider.ask(q);
     const double difference = std::fabs(got.output[j] - a.want), want = std::fabs(a.want);
     if (difference > 1e-2 + 1e-2 * want) accused[kLoose] = true;
     if (difference > 1e-3 + 1e-3 * want) accused[kTight] = true;
     if (a.decision == Decision::kViolates) accused[kBlackBox] = true;
-    if (profile.ask(q).decision == Decision::kViolates) accused[kProfile] = true;
+    if (decider.ask(q, Basis::kProbability).decision == Decision::kViolates)
+      accused[kProfile] = true;
     const double rounded = round(a.want);
     error = std::max(error, std::fabs(got.output[j] - rounded));
     baseline_error = std::max(baseline_error, std::fabs(baseline[j] - rounded));
@@ -114,7 +114,7 @@ std::vector<bool> judge(const Subject& s, const KernelResult& got) {
         std::max(rounding_error, std::fabs(round(round(rounded + 0.3) - 0.3) - rounded));
   }
   accused[kTwice] = error > 2 * baseline_error + 2 * rounding_error;
-  accused[kLse] = black_box.ask({.got = got.lse}).decision == Decision::kViolates;
+  accused[kLse] = decider.ask({.got = got.lse}).decision == Decision::kViolates;
   accused[kBoth] = accused[kBlackBox] || accused[kLse];
   accused[kProfile] = accused[kProfile] || accused[kLse];
   return accused;
