@@ -129,7 +129,7 @@ RowDecider::~RowDecider() = default;
 RowDecider::RowDecider(RowDecider&&) noexcept = default;
 RowDecider& RowDecider::operator=(RowDecider&&) noexcept = default;
 
-Answer RowDecider::ask(const Question& q, Basis basis) {
+Answer RowDecider::estimate(const Question& q, Basis basis) {
   State& s = *state_;
   Answer answer;
   const Estimate<double> e =
@@ -137,6 +137,12 @@ Answer RowDecider::ask(const Question& q, Basis basis) {
   answer.vacuous = s.row.vacuous();
   answer.exact = s.row.exact();
   answer.decision = answer_from(e, s.output_dtype, q, answer);
+  return answer;
+}
+
+Answer RowDecider::ask(const Question& q, Basis basis) {
+  State& s = *state_;
+  Answer answer = estimate(q, basis);
   const auto with = [&]<class T>(Tier tier, bool budget, T) {
     RowQuestion one;
     one.basis = basis;

@@ -57,6 +57,9 @@ class RowDecider {
   RowDecider& operator=(RowDecider&&) noexcept;
   /// `basis`: the strongest assumptions that may be used.
   Answer ask(const Question& question, Basis basis = Basis::kBlackBox);
+  /// The double tier's own answer, for statistics over many cases: kUndecided where more precision
+  /// is needed, and never published.
+  Answer estimate(const Question& question, Basis basis);
 
  private:
   struct State;
