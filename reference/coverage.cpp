@@ -4,214 +4,170 @@
 #include <cmath>
 #include <limits>
 
-#include "reference/precise/black_box.h"
+#include "reference/coverage_row.h"
 
 namespace kv::reference {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double rounded(DType type, double x) { return decode(type, encode(type, x)); }
-
-struct Interval {
-  double low = 0, high = 0;
-};
-
-bool disjoint(const Interval& a, const Interval& b) { return a.high < b.low || b.high < a.low; }
-
-// `radius` includes every error of this computation.
-Interval admissible(DType type, double centre, double radius) {
-  return {rounded(type, centre - radius), rounded(type, centre + radius)};
-}
-
-// One key left out of the row.
-struct Without {
-  size_t key = 0;
-  double p = 0, q = 1;   // its weight, 1/(1-p)
-  double theta = 0;      // sum p Theta over the remaining keys, at most
-  double theta_max = 0;  // largest Theta among them, at most
-  double rounding = 0;   // sum r over them, divided by their weight sum, at most
-  double extra = 0;      // part of Theta due to another maximum
+/// Keys [first, last) of a row.
+struct Group {
+  size_t first = 0, last = 0;
 };
 
 class Coverage {
  public:
   Coverage(const RowInputs& in, const Profile& profile, DType output_dtype)
-      : facts_(in, profile), type_(output_dtype) {
-    find_maxima();
-    const Estimate<double> lse = lse_estimate(facts_, false);
-    lse_radius_ = lse.bound * kSlack + 2 * lse.own_error;
-    const std::vector<ColumnSums<double>> sums = all_columns();
-    for (uint32_t j = 0; j < in.shape.dim_v; ++j) columns_.push_back(make_column(j, sums[j]));
-  }
-
-  RowCoverage run() const {
-    RowCoverage coverage;
-    for (size_t i = 0; i < facts_.in.count(); ++i) {
-      const double p = facts_.weight[i] / facts_.weight_sum;
-      const bool certified = !facts_.vacuous && is_certified(i, p);
-      coverage.certified.push_back(certified);
-      if (certified) continue;
-      coverage.uncertified_weight_max = std::max(coverage.uncertified_weight_max, p);
-    }
-    return coverage;
-  }
-
- private:
-  struct Column {
-    double output = 0, magnitude = 0, own_error = 0;
-    double spread = 0, rounding = 0, accumulation = 0, underflow = 0;  // divided by L
-    Interval admissible;
-  };
-
-  void find_maxima() {
-    double first = -kInfinity;
-    for (size_t i = 0; i < facts_.in.count(); ++i) {
-      const double x = facts_.score[i].x;
-      if (x > first) {
-        second_score_ = first;
-        first = x;
-        first_key_ = i;
-      } else {
-        second_score_ = std::max(second_score_, x);
-      }
+      : row_(in, profile, output_dtype), f_(row_.facts), more_(more_coefficients()) {
+    for (size_t i = 0; i < count(); ++i) {
+      if (f_.score[i].x > f_.score[first_key_].x) first_key_ = i;
     }
   }
 
-  // column_sums of every column, key by key, with the same bits: plain loops over columns that the
-  // compiler turns into vectors.
-  std::vector<ColumnSums<double>> all_columns() const {
-    const size_t n = facts_.in.count(), columns = facts_.in.shape.dim_v;
-    std::vector<double> output(columns), sized(columns), round(columns), largest(columns);
-    std::vector<double> spread(columns), round_spread(columns);
-    for (size_t i = 0; i < n; ++i) {
-      const double* value = &facts_.in.values[i * columns];
-      const double scale = facts_.in.value_scales[i];
-      const double w = facts_.weight[i], r = facts_.rounding[i];
-      for (size_t j = 0; j < columns; ++j) {
-        const double v = scale * value[j], size = absolute(v);
-        output[j] += w * v;
-        sized[j] += w * size;
-        round[j] += r * size;
-        largest[j] = largest[j] < size ? size : largest[j];
-      }
-    }
-    for (double& o : output) o /= facts_.weight_sum;
-    for (size_t i = 0; i < n; ++i) {
-      const double* value = &facts_.in.values[i * columns];
-      const double scale = facts_.in.value_scales[i];
-      const double w = facts_.weight[i] * facts_.theta[i], r = facts_.rounding[i];
-      for (size_t j = 0; j < columns; ++j) {
-        const double distance = absolute(scale * value[j] - output[j]);
-        spread[j] += w * distance;
-        round_spread[j] += r * distance;
-      }
-    }
-    std::vector<ColumnSums<double>> all(columns);
-    for (size_t j = 0; j < columns; ++j) {
-      all[j].output = output[j];
-      all[j].magnitude = sized[j];
-      all[j].rounding = round[j];
-      all[j].largest = largest[j];
-      all[j].spread = spread[j] + facts_.sink_weight * facts_.sink_theta * absolute(output[j]);
-      all[j].rounding_spread = round_spread[j];
-    }
-    return all;
-  }
+  size_t count() const { return f_.in.count(); }
+  double weight(size_t i) const { return f_.weight[i] / f_.weight_sum; }
+  bool says_something() const { return !f_.vacuous; }
 
-  Column make_column(uint32_t j, const ColumnSums<double>& t) const {
-    const auto values = std::span(facts_.in.values).subspan(j);
-    const bool exact = facts_.unit.certified &&
-                       column_is_exact(facts_.profile.values, {.values = values,
-                                                               .stride = facts_.in.shape.dim_v,
-                                                               .skip = facts_.unit.negligible});
-    const ColumnBudget<double> b = column_budget(facts_, t, exact ? 0.0 : -1.0);
-    Column c;
-    c.output = t.output;
-    c.magnitude = t.magnitude / facts_.weight_sum;
-    c.own_error = facts_.own_relative_error() * (c.magnitude + std::fabs(c.output));
-    c.spread = b.spread;
-    c.rounding = b.rounding;
-    c.accumulation = b.accumulation;
-    c.underflow = b.underflow;
-    c.admissible = admissible(type_, c.output, b.total() * kSlack + 2 * c.own_error);
-    return c;
-  }
-
-  bool is_certified(size_t i, double p) const {
-    // The only visible key: without it the row is empty and its LSE is -inf.
-    if (facts_.in.count() == 1 && !facts_.in.sink) return true;
-    // The only unit weight: what remains would be judged without the certificate.
-    if (facts_.unit.certified && !(p < 0.75)) return false;
-    if (!(p < 1)) return false;
-    const Without w = without(i, p);
-    return !(w.theta < 0.5) || !(w.rounding < 0.5) ? false : by_lse(w) || by_output(w);
-  }
-
-  Without without(size_t i, double p) const {
-    const Coefficients& c = facts_.c;
-    Without w{.key = i, .p = p, .q = 1 / (1 - p)};
-    if (i == first_key_ && !facts_.unit.certified) {
-      const double farther = std::max(0.0, std::fabs(second_score_) - facts_.reference_abs);
-      const double error = (c.argument + c.split_scores + c.split_lse) * farther;
-      w.extra = 2 * error;  // Theta = E (1 + E), E < 1/2
-    }
-    w.theta_max = facts_.theta_max + w.extra;
-    w.theta = std::min(w.q * facts_.theta_mean, facts_.theta_max) + w.extra;
-    const double n = static_cast<double>(facts_.in.count());
-    w.rounding = std::min(w.q * facts_.rounding_mean,
-                          c.probability_relative * (1 + w.theta_max) +
-                              n * n * std::max(c.probability_absolute, 2 * kNegligibleWeight));
-    return w;
-  }
-
-  double row_sum_without(const Without& w) const {
-    return facts_.unit.row_sum ? w.rounding : facts_.c.row_sum;
-  }
-
-  // LSE' = LSE + ln(1-p), at least p away.
-  bool by_lse(const Without& w) const {
-    const double n = static_cast<double>(facts_.in.count());
-    const double reference = std::max(facts_.reference_abs, std::fabs(second_score_));
-    const double size = std::fabs(facts_.lse) + std::fabs(second_score_) + n;
-    double log2_n = 1;
-    while (exp2_of(log2_n) < n) ++log2_n;
-    const bool rounded_sum = facts_.profile.row_sum != RowSum::kOfFp32;
-    const double bound = w.theta / (1 - w.theta) + row_sum_without(w) +
-                         (rounded_sum ? w.rounding / (1 - w.rounding) : 0) +
-                         kUnit32 * (3 * reference + 2 * size + 4) + facts_.c.log2_error * log2_n +
-                         facts_.c.split_constant +
-                         (facts_.c.split_scores + 2 * facts_.c.split_lse) * (reference + size);
-    return w.p > (lse_radius_ + bound + 0x1p-40 * (size + 1)) * kSlack;
-  }
-
-  bool by_output(const Without& w) const {
-    const double gain = w.q * (1 + w.theta_max) / (1 - w.theta);
-    for (uint32_t j = 0; j < columns_.size(); ++j) {
-      const Column& c = columns_[j];
-      const double shift = w.p * w.q * (c.output - facts_.value(w.key, j));
-      const double moved = c.output + shift;
-      const double spread = c.spread + facts_.theta_mean * std::fabs(shift) +
-                            w.extra * (c.magnitude + std::fabs(moved));
-      const double before =
-          gain * (spread + c.rounding + facts_.rounding_mean * std::fabs(shift) + c.accumulation);
-      const double bound =
-          (before + (std::fabs(moved) + before) * (row_sum_without(w) + facts_.c.division) +
-           c.underflow) *
-          kSlack;
-      const double own = (2 + 2 * w.q) * (c.own_error + 0x1p-45 * std::fabs(shift));
-      if (disjoint(c.admissible, admissible(type_, moved, bound + own))) return true;
+  bool drop_is_certified(const Group& g) const {
+    // Without its only keys the row is empty, and its LSE is -inf.
+    if (g.last - g.first == count() && !f_.in.sink) return true;
+    double p = 0;
+    for (size_t i = g.first; i < g.last; ++i) p += weight(i);
+    // The only unit weights: what remains would be judged without the certificate.
+    if (f_.unit.certified && !(p < 0.75)) return false;
+    if (!(p < 1 - 0x1p-30)) return false;
+    const double second = largest_outside(g);
+    const FaultyRow row = without(g, p, second);
+    if (!(row.theta < 0.5) || !(row.rounding < 0.5)) return false;
+    if (row_.lse_is_apart(row, p, second)) return true;
+    for (uint32_t j = 0; j < row_.columns.size(); ++j) {
+      double mean = 0;
+      for (size_t i = g.first; i < g.last; ++i) mean += weight(i) / p * f_.value(i, j);
+      const CoverageColumn& c = row_.columns[j];
+      if (row_.column_is_apart(c, row, {.shift = p * row.q * (c.output - mean)})) return true;
     }
     return false;
   }
 
-  const RowFacts<double> facts_;
-  const DType type_;
-  std::vector<Column> columns_;
-  double lse_radius_ = kInfinity;
-  size_t first_key_ = 0;
-  double second_score_ = -kInfinity;  // largest score of the other keys
+  bool double_is_certified(size_t i) const {
+    if (f_.c.probability_normalised) return false;
+    const double p = weight(i), r = f_.rounding[i] / f_.weight_sum;
+    FaultyRow row{.q = 1 / (1 + p)};
+    // One more tile, another |LSE|: what the weights may gain.
+    row.extra = 2 * (more_.exponential - f_.c.exponential + f_.c.split_lse);
+    row.theta_max = f_.theta_max + row.extra;
+    row.theta = row.theta_max;
+    row.rounding = row.q * (f_.rounding_mean + r);
+    row.row_sum = f_.unit.row_sum ? row.rounding : more_.row_sum;
+    if (!(row.theta < 0.5) || !(row.rounding < 0.5) || !(row.row_sum < 1)) return false;
+    // ln(1 + p) > p - p^2 / 2.
+    if (row_.lse_is_apart(row, p * (1 - p / 2), std::fabs(f_.score_max) + 1)) return true;
+    for (uint32_t j = 0; j < row_.columns.size(); ++j) {
+      const CoverageColumn& c = row_.columns[j];
+      const double v = f_.value(i, j), shift = p * row.q * (v - c.output);
+      const double moved = std::fabs(c.output + shift), size = std::fabs(v);
+      FaultyColumn column{.shift = shift,
+                          .spread = p * row.theta_max * (size + moved),
+                          .rounding = 2 * r * (size + moved)};
+      // The old keys in longer sums, and the new one.
+      if (!c.exact_with_more) {
+        column.accumulation = 2 * more_.accumulation * (c.magnitude + p * size);
+      }
+      if (row_.column_is_apart(c, row, column)) return true;
+    }
+    return false;
+  }
+
+  // The weights, and so the LSE, stay as they are.
+  bool swap_is_certified(size_t a, size_t b) const {
+    if (a == b) return false;
+    const double pa = weight(a), pb = weight(b);
+    const double ra = f_.rounding[a] / f_.weight_sum, rb = f_.rounding[b] / f_.weight_sum;
+    const FaultyRow row{.theta = f_.theta_mean,
+                        .theta_max = f_.theta_max,
+                        .row_sum = f_.unit.row_sum ? f_.rounding_mean : f_.c.row_sum,
+                        .rounding = f_.rounding_mean};
+    for (uint32_t j = 0; j < row_.columns.size(); ++j) {
+      const CoverageColumn& c = row_.columns[j];
+      const double va = f_.value(a, j), vb = f_.value(b, j), shift = (pa - pb) * (vb - va);
+      const double moved = std::fabs(c.output + shift);
+      const double sa = std::fabs(va) + moved, sb = std::fabs(vb) + moved;
+      FaultyColumn column{.shift = shift,
+                          .spread = 2 * f_.theta_max * (pa * sb + pb * sa),
+                          .rounding = 2 * (ra * sb + rb * sa)};
+      // Exact columns stay exact: they hold the same values.
+      if (c.accumulation > 0) column.accumulation = 2 * f_.c.accumulation * (pa * sb + pb * sa);
+      if (row_.column_is_apart(c, row, column)) return true;
+    }
+    return false;
+  }
+
+ private:
+  Coefficients more_coefficients() const {
+    return coefficients(f_.profile, {.dim_k = f_.in.shape.dim_k,
+                                     .keys = count() + 1,
+                                     .span = f_.in.span + 1,
+                                     .softcap = f_.in.shape.softcap > 0,
+                                     .scaled_kv = f_.in.scaled_kv,
+                                     .query_dtype = f_.in.shape.query_dtype});
+  }
+
+  // Largest magnitude that the maximum may have once the group is gone.
+  double largest_outside(const Group& g) const {
+    if (first_key_ < g.first || first_key_ >= g.last) return std::fabs(f_.score_max);
+    double largest = -kInfinity;
+    for (size_t i = 0; i < count(); ++i) {
+      if (i < g.first || i >= g.last) largest = std::max(largest, f_.score[i].x);
+    }
+    if (f_.in.sink) largest = std::max(largest, *f_.in.sink);
+    return std::fabs(largest);
+  }
+
+  FaultyRow without(const Group& g, double p, double second) const {
+    const Coefficients& c = f_.c;
+    FaultyRow row{.q = 1 / (1 - p)};
+    const bool new_maximum = first_key_ >= g.first && first_key_ < g.last;
+    if (new_maximum && !f_.unit.certified) {
+      const double farther = std::max(0.0, second - f_.reference_abs);
+      // Theta = E (1 + E), E < 1/2.
+      row.extra = 2 * (c.argument + c.split_scores + c.split_lse) * farther;
+    }
+    row.theta_max = f_.theta_max + row.extra;
+    row.theta = std::min(row.q * f_.theta_mean, f_.theta_max) + row.extra;
+    const double n = static_cast<double>(count());
+    row.rounding = row.q * f_.rounding_mean;
+    if (!c.scale_in_probability) {
+      row.rounding = std::min(row.rounding,
+                              c.probability_relative * (1 + row.theta_max) +
+                                  n * n * std::max(c.probability_absolute, 2 * kNegligibleWeight));
+    }
+    row.row_sum = f_.unit.row_sum ? row.rounding : c.row_sum;
+    return row;
+  }
+
+  const CoverageRow row_;
+  const RowFacts<double>& f_;
+  const Coefficients more_;  // of a row with one more key
+  size_t first_key_ = 0;     // of the largest score
 };
+
+RowCoverage cover(const RowInputs& in, const Profile& profile, DType type, bool everything) {
+  const Coverage coverage(in, profile, type);
+  RowCoverage result;
+  for (size_t i = 0; i < in.count(); ++i) {
+    const bool certified = coverage.says_something() && coverage.drop_is_certified({i, i + 1});
+    result.certified.push_back(certified);
+    if (!certified) {
+      result.uncertified_weight_max = std::max(result.uncertified_weight_max, coverage.weight(i));
+    }
+    if (!everything) continue;
+    const bool speaks = coverage.says_something();
+    result.doubled.push_back(speaks && coverage.double_is_certified(i));
+    result.swapped.push_back(speaks && coverage.swap_is_certified(i, (i + 1) % in.count()));
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -220,7 +176,36 @@ uint64_t RowCoverage::count() const {
 }
 
 RowCoverage certified_keys(const RowInputs& inputs, const Profile& profile, DType output_dtype) {
-  return Coverage(inputs, profile, output_dtype).run();
+  return cover(inputs, profile, output_dtype, false);
+}
+
+RowCoverage row_coverage(const RowInputs& inputs, const Profile& profile, DType output_dtype) {
+  return cover(inputs, profile, output_dtype, true);
+}
+
+std::vector<uint8_t> certified_pages(const RowInputs& inputs, const Profile& profile,
+                                     DType output_dtype, const PageRequest& request) {
+  const Coverage coverage(inputs, profile, output_dtype);
+  std::vector<uint8_t> certified;
+  for (size_t first = 0; first < inputs.count();) {
+    size_t last = first;
+    const uint64_t page = inputs.slots[first] / request.page_slots;
+    while (last < inputs.count() && inputs.slots[last] / request.page_slots == page) ++last;
+    certified.push_back(coverage.says_something() && coverage.drop_is_certified({first, last}));
+    first = last;
+  }
+  return certified;
+}
+
+bool certified_apart(const RowInputs& a, const RowInputs& b, const Profile& profile,
+                     DType output_dtype) {
+  const CoverageRow one(a, profile, output_dtype), other(b, profile, output_dtype);
+  if (one.facts.vacuous || other.facts.vacuous) return false;
+  if (disjoint(one.lse_interval(), other.lse_interval())) return true;
+  for (size_t j = 0; j < one.columns.size(); ++j) {
+    if (disjoint(one.columns[j].admissible, other.columns[j].admissible)) return true;
+  }
+  return false;
 }
 
 }  // namespace kv::reference

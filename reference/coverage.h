@@ -1,12 +1,14 @@
-// Purpose: what a row's check is worth: which keys could not have been lost unnoticed.
-// Contract: a key is certified when every kernel that leaves it out, whatever its rounding, must be
-// rejected by the black-box bounds: for some column (or for the LSE) the admissible intervals with
-// and without the key are disjoint. No faulty kernel is run. A key that is not certified may still
-// be found missing; nothing is said of it.
-// Source: NUMERICS §2.2 (corollary), §6.3.
-// Method: without key i of weight p, q = 1/(1-p): O' = O + p q (O - v_i), LSE' = LSE + ln(1-p),
-// and every sum over the remaining keys grows by at most q. The bound B' follows from sums that are
-// computed once for each column, so the whole row costs no more than its own bound.
+// Purpose: what a row's check is worth: which faults could not have gone unnoticed.
+// Contract: a fault is certified when every kernel that has it, whatever its rounding, must be
+// rejected by the black-box bounds: for some column (or for the LSE) the admissible intervals of
+// the right and of the faulty result are disjoint. No faulty kernel is run. What is not certified
+// may still be found; nothing is said of it.
+// Source: NUMERICS §2.2 (corollary), §6.3, §8.4.
+// Method: dropped keys of joint weight p and mean value v, q = 1/(1-p): O' = O + p q (O - v),
+// LSE' = LSE + ln(1-p), and every sum over the remaining keys grows by at most q. Doubled: q =
+// 1/(1+p), O' = O + p q (v - O), and the sums gain the key's own terms. V rows of two keys
+// exchanged: O' = O + (p_a - p_b)(v_b - v_a). The bound of O' follows from sums that are computed
+// once for each column, so a whole row costs no more than its own bound.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +19,29 @@
 
 namespace kv::reference {
 
+/// Of each visible key, in their order: 1 where the fault is certified.
 struct RowCoverage {
-  std::vector<uint8_t> certified;     // [n], in the order of the row's visible keys
+  std::vector<uint8_t> certified;  // the key left out
+  std::vector<uint8_t> doubled;    // the key counted twice
+  std::vector<uint8_t> swapped;    // its V row exchanged with the next key's (the last: with first)
   double uncertified_weight_max = 0;  // every heavier key is certified: the row's sensitivity
-  uint64_t count() const;
+  uint64_t count() const;             // of certified
 };
 
+/// Only `certified` and the sensitivity, as the judge samples them.
 RowCoverage certified_keys(const RowInputs& inputs, const Profile& profile, DType output_dtype);
+/// Everything.
+RowCoverage row_coverage(const RowInputs& inputs, const Profile& profile, DType output_dtype);
+
+/// For each page that holds a visible key, in order: 1 where the loss of all its keys is certified.
+struct PageRequest {
+  uint32_t page_slots = 16;
+};
+std::vector<uint8_t> certified_pages(const RowInputs& inputs, const Profile& profile,
+                                     DType output_dtype, const PageRequest& request);
+
+/// Whether no kernel can answer both rows alike: the same query over another head's K and V, say.
+bool certified_apart(const RowInputs& a, const RowInputs& b, const Profile& profile,
+                     DType output_dtype);
 
 }  // namespace kv::reference
