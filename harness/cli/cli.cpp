@@ -96,7 +96,7 @@ struct Parsed {
   BenchOptions bench;  // of every command that runs something
   std::optional<std::string> json_path;
   std::string device = "cpu";
-  std::string show_path;
+  ShowOptions show;
   WorkerOptions worker;
 };
 
@@ -132,7 +132,9 @@ void add_replay(CLI::App& app, Parsed& p) {
   add_bench(*command, p.bench, p.device);
   add_json(*command, p.json_path);
   CLI::App* show = app.add_subcommand("show", "say what a case does");
-  show->add_option("case", p.show_path, "case file")->required();
+  show->add_option("case", p.show.case_path, "case file")->required();
+  show->add_flag("--coverage", p.show.coverage,
+                 "which lost, doubled or exchanged keys, V rows, pages and heads it would expose");
 }
 
 void add_minimize(CLI::App& app, Parsed& p) {
@@ -290,7 +292,7 @@ Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
   if (app.got_subcommand("explain")) return explain(p.explain);
   if (app.got_subcommand("fuzz")) return p.fuzz.worker ? fuzz_worker(p.fuzz) : fuzz(p.fuzz);
   if (app.got_subcommand("triage")) return triage(p.triage);
-  if (app.got_subcommand("show")) return show(p.show_path);
+  if (app.got_subcommand("show")) return show(p.show);
   if (app.got_subcommand("plan")) return plan(p.plan);
   if (app.got_subcommand("doctor")) return doctor(p.bench);
   if (app.get_subcommand("trace")->got_subcommand("import")) return trace_import(p.trace);

@@ -83,7 +83,11 @@ struct TriageOptions {
 };
 Result<ExitCode> triage(const TriageOptions& options);
 
-Result<ExitCode> show(const std::string& case_path);
+struct ShowOptions {
+  std::string case_path;
+  bool coverage = false;  // which faults the case would expose, whatever the kernel
+};
+Result<ExitCode> show(const ShowOptions& options);
 
 struct TraceOptions {
   std::string trace_path;

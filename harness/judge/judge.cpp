@@ -7,6 +7,7 @@
 #include "harness/judge/provenance_stage.h"
 #include "harness/judge/value_stage.h"
 #include "harness/plugin/kverify_plugin.h"
+#include "reference/host_arithmetic.h"
 
 namespace kv {
 
@@ -29,6 +30,10 @@ struct Judge::State {
                 .profile_work = options.profile_work,
                 .coverage_work = options.coverage_work,
                 .arithmetic = options.arithmetic}) {
+    if (const auto defect = reference::host_arithmetic_defect(); !defect.empty()) {
+      error("This process cannot judge: " + std::string(defect));
+      return;
+    }
     if (!reference::is_architecture(options.arithmetic)) {
       error("JudgeOptions::arithmetic: \"" + options.arithmetic +
             "\" is no architecture that is known");
