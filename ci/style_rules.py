@@ -22,9 +22,8 @@ NO_ROOM = ("third_party", "testdata", "include", ".ci")
 _LOW = ["harness/core/", "harness/case/"]
 _JUDGED = _LOW + ["harness/gen/", "harness/trace/", "harness/plugin/", "harness/run/", "reference/",
                   "harness/judge/"]
-_ABOVE = _JUDGED + ["harness/relation/", "harness/campaign/", "harness/explain/",
-                    "harness/minimize/", "harness/plan/",
-                    "harness/report/"]
+_ABOVE = _JUDGED + ["harness/relation/", "harness/mutant/", "harness/campaign/",
+                    "harness/explain/", "harness/minimize/", "harness/plan/", "harness/report/"]
 # Plain C, constants and structs without code, for all who speak of the device or of a plugin.
 _DEVICE_TABLE = "harness/simt/control/kv_simt_control.h"
 _DEVICE = "harness/simt/device.h"
@@ -63,6 +62,7 @@ IMPORTS = {
     "harness/explain/": _JUDGED + [_DEVICE_TABLE, _PLUGIN_HEADER],
     "harness/minimize/": _JUDGED + [_DEVICE_TABLE],
     "harness/report/": _JUDGED + [_DEVICE_TABLE],
+    "harness/mutant/": _JUDGED + ["harness/relation/", "harness/report/", _DEVICE_TABLE],
     "harness/cli/": _ABOVE + [_DEVICE_TABLE],
     "impl/": [_PLUGIN_HEADER, "harness/plugin/kverify_engine.h",
               "harness/plugin/third_party/dlpack.h"],

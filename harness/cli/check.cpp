@@ -97,6 +97,7 @@ class Check {
   }
 
   bool enough_failed() {
+    if (options_.first) return findings_.total() > 0;
     stopped_early_ = !options_.keep_going &&
                      (findings_.distinct() >= kDistinctMax || findings_.total() >= kFindingsMax);
     return stopped_early_;

@@ -86,6 +86,8 @@ void add_json(CLI::App& command, std::optional<std::string>& path) {
 /// Options of all commands, where CLI11 writes them.
 struct Parsed {
   CheckOptions check;
+  MutantsOptions mutants;
+  MutateOptions mutate;
   ReplayOptions replay;
   TraceOptions trace;
   PlanOptions plan;
@@ -122,8 +124,55 @@ void add_check(CLI::App& app, Parsed& p) {
                    "candidates for the smaller case of each distinct fault; 0: none")
       ->check(whole(0, 1'000'000))
       ->capture_default_str();
+  command->add_flag("--first", p.check.first, "stop at the first finding");
   add_bench(*command, p.bench, p.device);
   add_json(*command, p.json_path);
+}
+
+void add_mutants(CLI::App& app, Parsed& p) {
+  CLI::App* command = app.add_subcommand("mutants", "are the bugs of corpus/mutants found?");
+  MutantsOptions& o = p.mutants;
+  command->add_option("--patches", o.patches, "folder of the patches")->capture_default_str();
+  command->add_option("--plugins", o.plugins, "folder of the built mutants (default: build them)");
+  command->add_option("--corpus", o.corpus, "as of check")->capture_default_str();
+  command->add_option("--only", o.only, "those whose name has this");
+  command->add_option("--seed", o.seed, "the first seed")->capture_default_str();
+  command->add_option("--seeds", o.seeds, "campaigns for each")->check(whole(1, 1000));
+  command->add_option("--cases", o.cases, "most that a campaign draws")->check(whole(1, 1u << 30));
+  command->add_option("--seconds", o.seconds, "most for a campaign")->check(number(1, 1e5));
+  command->add_option("--jobs", o.jobs, "campaigns at once")->check(whole(1, 1024));
+  add_json(*command, p.json_path);
+}
+
+void add_mutate_options(CLI::App& command, Parsed& p) {
+  MutateOptions& o = p.mutate;
+  command.add_option("--kernel", o.kernel, "part of the names of the kernels that are changed")
+      ->capture_default_str();
+  command.add_option("--mutations", o.mutations, "tried, spread evenly; 0: all")
+      ->check(whole(0, 1u << 30))
+      ->capture_default_str();
+  command.add_option("--cases", o.cases, "of the suite")->check(whole(1, 1u << 20));
+  command.add_option("--seed", o.seed, "of the suite")->capture_default_str();
+  command.add_option("--seconds", o.seconds, "most for each mutant")->check(number(0.1, 1e5));
+  command.add_option("--plugin", p.bench.plugin_path, "library whose kernels are changed");
+}
+
+void add_mutate(CLI::App& app, Parsed& p) {
+  MutateOptions& o = p.mutate;
+  CLI::App* command =
+      app.add_subcommand("mutate", "change the PTX, one instruction at a time: is it noticed?");
+  add_mutate_options(*command, p);
+  command->add_option("--jobs", o.jobs, "processes")->check(whole(1, 1024));
+  command->add_option("--score-min", o.score_min, "fail below this")->check(number(0, 1));
+  command->add_option("--judgements", o.judgements, "file of equivalent mutants, and why");
+  add_json(*command, p.json_path);
+  CLI::App* shard = app.add_subcommand("mutate-shard", "internal: a part of mutate");
+  shard->group("");
+  add_mutate_options(*shard, p);
+  shard->add_option("--shard", o.shard);
+  shard->add_option("--shards", o.shards)->check(whole(1, 1024));
+  shard->add_option("--skip", o.skip);
+  shard->add_option("--results", o.results)->required();
 }
 
 void add_replay(CLI::App& app, Parsed& p) {
@@ -286,6 +335,11 @@ Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
     KV_RETURN_IF_ERROR(keep_input(input, p.trace.case_path));
     KV_RETURN_IF_ERROR(keep_input(input, p.minimize.out));
   }
+  p.mutate.bench = p.bench;
+  p.mutants.json_path = p.mutate.json_path = p.json_path;
+  if (app.got_subcommand("mutants")) return mutants(p.mutants);
+  if (app.got_subcommand("mutate")) return mutate(p.mutate);
+  if (app.got_subcommand("mutate-shard")) return mutate_shard(p.mutate);
   if (app.got_subcommand("check")) return check(p.check);
   if (app.got_subcommand("replay")) return replay(p.replay);
   if (app.got_subcommand("minimize")) return minimize(p.minimize);
@@ -308,6 +362,8 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   Parsed parsed;
   add_check(app, parsed);
+  add_mutants(app, parsed);
+  add_mutate(app, parsed);
   add_replay(app, parsed);
   add_minimize(app, parsed);
   add_explain(app, parsed);

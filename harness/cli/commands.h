@@ -33,6 +33,7 @@ struct CheckOptions {
   std::string corpus = "corpus";  // seeds/ and regression/ are replayed first, where they exist
   std::string out = "corpus/crashing";
   bool keep_going = false;
+  bool first = false;                // stop at the first finding
   uint64_t minimize_attempts = 400;  // for the smaller case offered with each distinct fault
 };
 Result<ExitCode> check(const CheckOptions& options);
@@ -116,6 +117,39 @@ struct PlanOptions {
   std::optional<std::string> json_path;
 };
 Result<ExitCode> plan(const PlanOptions& options);
+
+struct MutantsOptions {
+  std::string patches = "corpus/mutants";
+  std::string plugins;  // folder of the built mutants; "": build them beside this program first
+  std::string corpus = "corpus";
+  std::string only;  // part of the names of those that run
+  uint64_t seed = 1;
+  uint32_t seeds = 1;     // for each, ascending from `seed`
+  uint64_t cases = 3000;  // most that one may cost
+  double seconds = 120;   // likewise
+  uint32_t jobs = 2;
+  std::optional<std::string> json_path;
+};
+/// Passes when every planted bug is found with every seed, and no equivalent one is.
+Result<ExitCode> mutants(const MutantsOptions& options);
+
+struct MutateOptions {
+  std::string kernel = "attend_";
+  uint64_t mutations = 2000;
+  uint32_t cases = 60;
+  uint64_t seed = 1;
+  double seconds = 10;  // most for each mutant
+  uint32_t jobs = 2;
+  double score_min = 0;  // a lower score is a failure
+  std::string judgements;
+  BenchOptions bench;
+  std::optional<std::string> json_path;
+  // of one shard, internal
+  uint64_t shard = 0, shards = 1, skip = 0;
+  std::string results;
+};
+Result<ExitCode> mutate(const MutateOptions& options);
+Result<ExitCode> mutate_shard(const MutateOptions& options);
 
 Result<ExitCode> doctor(const BenchOptions& bench);
 

@@ -59,14 +59,7 @@ bool keys_rescaled(ChoiceSource& choices, Image& image) {
   return true;
 }
 
-bool logits_shifted(ChoiceSource& choices, Image& image) {
-  Case& c = image.c;
-  const bool applies = is_designed(c) && c.data.view.logit_shift == 0 &&
-                       c.data.view.key_exponent == 0 && dtype_bytes(c.shape.kv_dtype) > 1 &&
-                       std::abs(c.shape.scale) > 0.01f && c.shape.softcap == 0;
-  c.data.view.logit_shift = choices.pick({-20.0, -120.0, -5000.0, 80.0});
-  return applies;
-}
+bool logits_shifted(ChoiceSource& choices, Image& image) { return shift_logits(choices, image.c); }
 
 bool as_design(Image& image, Design design) {
   if (!is_designed(image.c) || image.c.data.design == design) return false;
@@ -163,6 +156,14 @@ constexpr Relation kRelations[] = {
 };
 
 }  // namespace
+
+bool shift_logits(ChoiceSource& choices, Case& c) {
+  const bool applies = is_designed(c) && c.data.view.logit_shift == 0 &&
+                       c.data.view.key_exponent == 0 && dtype_bytes(c.shape.kv_dtype) > 1 &&
+                       std::abs(c.shape.scale) > 0.01f && c.shape.softcap == 0;
+  if (applies) c.data.view.logit_shift = choices.pick({-20.0, -120.0, -5000.0, 80.0});
+  return applies;
+}
 
 std::span<const Relation> data_relations() { return kRelations; }
 

@@ -1,6 +1,6 @@
 // Purpose: cases with a relation, for every driver: random numbers, RapidCheck's lists, bytes.
-// Contract: total and lawful like draw(), whose choices come first; one case in three names a
-// relation, and one that names a relation has an image.
+// Contract: total and lawful like draw(), whose choices come first; one case in six has its logits
+// moved (Data::view), one in three names a relation, and one that names a relation has an image.
 // Example:  PhiloxSource choices(seed, index);  Case c = draw_related(choices);
 #pragma once
 

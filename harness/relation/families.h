@@ -13,4 +13,7 @@ std::span<const Relation> pool_relations();   // where bytes lie, when work runs
 std::span<const Relation> batch_relations();  // who computes with whom, in how many steps
 std::span<const Relation> data_relations();   // which numbers
 
+/// Moves all logits of the case by a step of the ladder; false where that cannot be done.
+bool shift_logits(ChoiceSource& choices, Case& c);
+
 }  // namespace kv

@@ -1,0 +1,120 @@
+#include "harness/mutant/machine.h"
+
+#include <chrono>
+
+namespace kv {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Warp instructions of one launch; those of the suite need a hundredth.
+constexpr uint64_t kLaunchBudget = 4'000'000;
+
+Result<void> configure(const Bench& bench, uint32_t collect) {
+  const kv_simt_control_v1* control = bench.runtime.control;
+  if (control == nullptr) return environment_error("machine mutants need the CPU device");
+  kv_simt_config config = {};
+  config.struct_bytes = sizeof config;
+  bool ok = control->get_config(&config) == 0;
+  config.collect = collect;
+  config.instruction_budget = kLaunchBudget;
+  ok = ok && control->configure(&config) == 0;
+  if (ok) return {};
+  return environment_error("the CPU device refused its configuration");
+}
+
+/// Without the folder that the library was built in.
+std::string source_of(const kv_simt_mutation& m) {
+  const std::string file = m.source_file;
+  const size_t root = file.rfind("/impl/");
+  const size_t from = root == std::string::npos ? file.rfind('/') : root;
+  return file.substr(from == std::string::npos ? 0 : from + 1) + ":" +
+         std::to_string(m.source_line);
+}
+
+MachineResult describe(uint64_t index, const kv_simt_mutation& m) {
+  MachineResult r;
+  r.index = index;
+  r.kernel = m.kernel;
+  r.source = source_of(m);
+  r.op = m.op_name;
+  r.variant = m.variant;
+  r.before = m.before;
+  r.after = m.after;
+  return r;
+}
+
+struct Listed {
+  uint64_t index = 0;
+  kv_simt_mutation mutation = {};
+};
+
+/// The executed mutations of the wanted kernels.
+std::vector<Listed> list_mutations(const Bench& bench, const MachineOptions& options,
+                                   ShardFacts& facts) {
+  std::vector<Listed> listed;
+  const uint64_t count = bench.runtime.control->mutation_count();
+  for (uint64_t i = 0; i < count; ++i) {
+    Listed item{.index = i};
+    item.mutation.struct_bytes = sizeof item.mutation;
+    if (bench.runtime.control->mutation(i, &item.mutation) != 0) continue;
+    if (std::string_view(item.mutation.kernel).find(options.kernel) == std::string_view::npos)
+      continue;
+    ++facts.mutations;
+    if (item.mutation.executions > 0) listed.push_back(item);
+  }
+  facts.executed = listed.size();
+  return listed;
+}
+
+std::vector<Listed> choose(std::vector<Listed> all, uint64_t most) {
+  if (most == 0 || all.size() <= most) return all;
+  std::vector<Listed> chosen;
+  for (uint64_t i = 0; i < most; ++i) chosen.push_back(all[i * all.size() / most]);
+  return chosen;
+}
+
+void try_mutation(const Suite& suite, double seconds_max, MachineResult& result) {
+  const auto started = Clock::now();
+  for (size_t entry = 0; entry < suite.size() && result.killer.empty(); ++entry) {
+    const EntryOutcome outcome = suite.run(entry);
+    ++result.cases;
+    result.reached |= outcome.reached;
+    result.infected |= outcome.infected;
+    result.propagated |= outcome.propagated;
+    result.killer = outcome.killer;
+    const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
+    if (seconds < seconds_max || entry + 1 == suite.size()) continue;
+    result.is_complete = !result.killer.empty();
+    return;
+  }
+}
+
+}  // namespace
+
+Result<ShardFacts> run_shard(const Bench& bench, const MachineOptions& options,
+                             const std::function<void(const MachineResult&)>& begin,
+                             const std::function<void(const MachineResult&)>& end) {
+  const kv_simt_control_v1* control = bench.runtime.control;
+  KV_RETURN_IF_ERROR(configure(bench, KV_SIMT_COLLECT_EXECUTIONS | KV_SIMT_COLLECT_VALUES));
+  KV_ASSIGN_OR_RETURN(const Suite suite, Suite::create(bench, options.suite));
+  ShardFacts facts;
+  const std::vector<Listed> chosen =
+      choose(list_mutations(bench, options, facts), options.mutations_max);
+  facts.chosen = chosen.size();
+  KV_RETURN_IF_ERROR(configure(bench, KV_SIMT_COLLECT_VALUES));
+  uint64_t skipped = 0;
+  for (uint64_t i = options.shard; i < chosen.size(); i += options.shards) {
+    if (skipped++ < options.skip) continue;
+    MachineResult result = describe(chosen[i].index, chosen[i].mutation);
+    begin(result);
+    if (control->mutate(&chosen[i].mutation) != 0)
+      return environment_error("the CPU device refused a mutation that it had listed");
+    try_mutation(suite, options.seconds_max, result);
+    control->mutate(nullptr);
+    end(result);
+  }
+  return facts;
+}
+
+}  // namespace kv

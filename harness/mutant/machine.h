@@ -1,0 +1,48 @@
+// Purpose: mutants that a machine makes of the PTX, without a compiler: which of them does the
+// suite kill?
+// Contract: one shard, in a process that may be lost: takes every shards-th chosen mutation, tries
+// it on the suite until a case objects or the cap is reached, and hands each result to the sink at
+// once. Chosen are mutations_max of those whose instruction the suite executes, spread evenly over
+// the list, which is the same in every process. The order of results is that of the list.
+// Example:  run_shard(bench, {.kernel = "attend_decode"}, [&](const MachineResult& r) { ... });
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "harness/mutant/suite.h"
+
+namespace kv {
+
+struct MachineOptions {
+  std::string kernel;             // part of the name of the kernels that are changed
+  uint64_t mutations_max = 2000;  // 0: all
+  SuiteOptions suite;
+  double seconds_max = 10;  // for each
+  uint64_t shard = 0, shards = 1;
+  uint64_t skip = 0;  // results of this shard that are known already
+};
+
+struct MachineResult {
+  uint64_t index = 0;                             // in the list of mutations
+  std::string kernel, source, op, before, after;  // source: "file:line"
+  uint32_t variant = 0;
+  bool reached = false, infected = false, propagated = false;
+  std::string killer;  // "" for a survivor
+  uint64_t cases = 0;
+  bool is_complete = true;  // false: the cap came first
+};
+
+struct ShardFacts {
+  uint64_t mutations = 0;  // of the kernels, whether executed or not
+  uint64_t executed = 0;   // of instructions that the suite executes
+  uint64_t chosen = 0;
+};
+
+/// `begin` is called before each mutation is put in force: a process that is lost was at the last.
+Result<ShardFacts> run_shard(const Bench& bench, const MachineOptions& options,
+                             const std::function<void(const MachineResult&)>& begin,
+                             const std::function<void(const MachineResult&)>& end);
+
+}  // namespace kv

@@ -1,0 +1,89 @@
+#include "harness/mutant/suite.h"
+
+#include "harness/relation/draw_related.h"
+#include "harness/report/words.h"
+
+namespace kv {
+namespace {
+
+void append(Bytes& to, const Bytes& from) { to.insert(to.end(), from.begin(), from.end()); }
+
+/// How much a run costs must not tell mutants apart.
+RunEnd without_costs(RunEnd end) {
+  end.warp_instructions = 0;
+  return end;
+}
+
+}  // namespace
+
+Suite::Run Suite::run_case(const Case& c) const {
+  Run run;
+  run.end = run_kernel_case(c, *bench_, [&](const OpObservation& o) {
+    append(run.bytes, encode_operation(0, o));
+    run.ops.push_back(o);
+  });
+  append(run.bytes, encode_end(0, without_costs(run.end)));
+  kv_simt_counters counters = {};
+  counters.struct_bytes = sizeof counters;
+  bench_->runtime.control->counters(&counters);
+  run.digest = counters.values_digest;
+  run.mutated = counters.mutated_executions;
+  return run;
+}
+
+std::vector<Suite::Run> Suite::run_entry(const Entry& entry) const {
+  std::vector<Run> runs;
+  runs.push_back(run_case(entry.c));
+  if (entry.image) runs.push_back(run_case(entry.image->c));
+  return runs;
+}
+
+Verdict Suite::judge(const Entry& entry, const std::vector<Run>& runs) const {
+  JudgeOptions options;
+  options.coverage_work = 0;
+  PairJudge judge(entry.c, entry.image, facts_, options);
+  for (const OpObservation& o : runs[0].ops) judge.add(o);
+  judge.end_case(runs[0].end);
+  if (!entry.image) return judge.finish(nullptr).verdict;
+  for (const OpObservation& o : runs[1].ops) judge.add(o);
+  return judge.finish(&runs[1].end).verdict;
+}
+
+Result<Suite> Suite::create(const Bench& bench, const SuiteOptions& options) {
+  Suite suite(bench);
+  constexpr uint64_t kTriedMax = 20;  // for each case that is kept
+  for (uint64_t i = 0; suite.size() < options.cases && i < kTriedMax * options.cases; ++i) {
+    PhiloxSource choices(options.seed, i);
+    Entry entry;
+    entry.c = draw_related(choices, {.variants = plugin_facts(bench.plugin).variants});
+    KV_ASSIGN_OR_RETURN(entry.image, image_of(entry.c));
+    entry.runs = suite.run_entry(entry);
+    const Verdict verdict = suite.judge(entry, entry.runs);
+    if (verdict.outcome == Outcome::kFail || verdict.outcome == Outcome::kError)
+      return bad_input("the unmutated plugin does not pass: " + verdict.message);
+    if (verdict.outcome == Outcome::kPass) suite.entries_.push_back(std::move(entry));
+  }
+  if (suite.size() == 0) return bad_input("the plugin supports none of the cases");
+  return suite;
+}
+
+EntryOutcome Suite::run(size_t index) const {
+  const Entry& entry = entries_[index];
+  const std::vector<Run> runs = run_entry(entry);
+  EntryOutcome outcome;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    outcome.reached |= runs[i].mutated > 0;
+    outcome.infected |= runs[i].digest != entry.runs[i].digest;
+    outcome.propagated |= runs[i].bytes != entry.runs[i].bytes;
+  }
+  outcome.infected |= outcome.propagated;
+  if (!outcome.propagated) return outcome;
+  const Verdict verdict = judge(entry, runs);
+  if (verdict.outcome == Outcome::kPass || verdict.outcome == Outcome::kVacuous) return outcome;
+  outcome.killer = std::string(stage_name(verdict.stage)) + "/" +
+                   (verdict.failure_class.empty() ? std::string(outcome_name(verdict.outcome))
+                                                  : verdict.failure_class);
+  return outcome;
+}
+
+}  // namespace kv
