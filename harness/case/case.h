@@ -126,6 +126,8 @@ struct Admit {
   int64_t position_offset = 0;
   std::optional<RequestId> prefix_of = {};  // the first prefix_tokens tokens equal that request's
   uint64_t prefix_tokens = 0;
+  uint64_t owner = 0;      // tenant (engine level)
+  uint64_t slots_max = 0;  // it never holds more; 0: the context limit (engine level)
   bool operator==(const Admit&) const = default;
 };
 /// Another turn: prompt tokens join the request's stream (engine level).
@@ -144,11 +146,15 @@ struct StepRow {
   uint32_t queries = 0;
   /// Verify steps: parent of each appended token, -1 for the root; else empty.
   std::vector<int32_t> tree_parents = {};
+  uint32_t speculative =
+      0;  // the last of the appended that a truncate may take back (engine level)
   bool operator==(const StepRow&) const = default;
 };
 struct Step {
   std::vector<StepRow> rows = {};
   bool padded_layout = false;  // [rows, longest] instead of ragged
+  bool padded_left = false;    // of a padded layout: the queries of a row stand at its end
+  bool draft = false;          // the draft model runs, on its own cache (engine level)
   bool operator==(const Step&) const = default;
 };
 struct Fork {
@@ -197,8 +203,9 @@ struct Save {
   RequestId request = {};
   bool operator==(const Save&) const = default;
 };
-struct Restore {
+struct Restore {  // a new request from the bytes that `saved` gave last
   RequestId request = {};
+  RequestId saved = {};
   bool operator==(const Restore&) const = default;
 };
 struct Complete {  // the in-flight step with this index ends now
@@ -218,6 +225,10 @@ struct Hostile {
     kForeignHandle,
     kWrongDtype,
     kPastLimit,
+    kCorruptRestore,     // saved bytes with one changed
+    kTruncatedRestore,   // saved bytes without the last
+    kDuplicateRequest,   // admit of an id that exists
+    kStepInFlightTwice,  // complete of a step that is not in flight
   };
   Kind kind = Kind::kLengthPlusOne;
   RequestId request = {};
@@ -230,6 +241,26 @@ using Op =
     std::variant<op::Admit, op::Append, op::Step, op::Fork, op::Reorder, op::Truncate, op::Shift,
                  op::Cancel, op::Finish, op::Preempt, op::Resume, op::Evict, op::Defrag, op::Save,
                  op::Restore, op::Complete, op::FailAllocation, op::Hostile>;
+
+/// Consecutive layers that share a window, and therefore a block table.
+struct CacheGroup {
+  uint32_t layers = 1;
+  int64_t window_left = -1;  // inclusive, as in Mask
+  bool operator==(const CacheGroup&) const = default;
+};
+/// An engine that owns its cache (kverify_engine.h). What a request's rows append is counted as if
+/// nothing were found in the prefix cache: a row brings its request to the sum of its appends, at
+/// most step_tokens_max tokens at a time. An operation that its request's state does not allow is
+/// one that has to be refused.
+struct EngineLevel {
+  std::vector<CacheGroup> groups = {};  // empty: one, of all layers, with the mask's window
+  uint32_t host_page_count = 0, batch_slots = 8, request_max = 16;
+  uint32_t context_limit = 4096, step_tokens_max = 512;
+  uint32_t async_depth = 0;
+  bool prefix_cache = true;
+  uint32_t draft_layers = 0, draft_page_count = 0;
+  bool operator==(const EngineLevel&) const = default;
+};
 
 enum class Rounding : uint8_t { kNearest, kRandom, kUp, kDown, kMmaAmpere, kMmaHopper };
 struct Exec {
@@ -258,6 +289,7 @@ struct Case {
   Data data;
   std::vector<Op> ops;
   Exec exec;
+  std::optional<EngineLevel> engine = {};  // of a case for the engine level
   bool operator==(const Case&) const = default;
 };
 

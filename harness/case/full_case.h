@@ -35,18 +35,38 @@ inline Case full_case() {
   c.data.overrides = {{0, a, 3, 1, 5, 95, -0.0}, {2, b, 1, 0, 2, 63, 1e-300}};
   c.data.tensors_file = "t.safetensors";
   c.data.view = {3, 2, 5, 3, -120.5};
-  c.ops = {op::Admit{a, 10, 0},   op::Admit{b, 20, 7, -5, a, 4},
-           op::Append{a, 3},      op::Step{{{a, 3, 1, 2, 4, {-1, 0, 0}}, {.request = b}}, true},
-           op::Fork{a, b},        op::Reorder{{a, b}, {b, b}},
-           op::Truncate{a, 9},    op::Shift{a, 2, 4},
-           op::Cancel{a},         op::Finish{b},
-           op::Preempt{a, true},  op::Preempt{a, false},
-           op::Resume{a},         op::Evict{4},
-           op::Defrag{},          op::Save{a},
-           op::Restore{a},        op::Complete{2},
-           op::FailAllocation{3}, op::Hostile{op::Hostile::Kind::kForeignHandle, b}};
+  c.ops = {op::Admit{a, 10, 0},
+           op::Admit{b, 20, 7, -5, a, 4, 3, 90},
+           op::Append{a, 3},
+           op::Step{{{a, 3, 1, 2, 4, {-1, 0, 0}, 2}, {.request = b}}, true, true, true},
+           op::Fork{a, b},
+           op::Reorder{{a, b}, {b, b}},
+           op::Truncate{a, 9},
+           op::Shift{a, 2, 4},
+           op::Cancel{a},
+           op::Finish{b},
+           op::Preempt{a, true},
+           op::Preempt{a, false},
+           op::Resume{a},
+           op::Evict{4},
+           op::Defrag{},
+           op::Save{a},
+           op::Restore{b, a},
+           op::Complete{2},
+           op::FailAllocation{3},
+           op::Hostile{op::Hostile::Kind::kForeignHandle, b}};
   c.exec = {"split", 64, 0xfedcba9876543210, Rounding::kMmaHopper, 42, 32, {"first.json"},
             "pages", 9};
+  c.engine = {.groups = {{1, -1}, {1, 128}},
+              .host_page_count = 5,
+              .batch_slots = 3,
+              .request_max = 7,
+              .context_limit = 512,
+              .step_tokens_max = 64,
+              .async_depth = 1,
+              .prefix_cache = false,
+              .draft_layers = 1,
+              .draft_page_count = 9};
   return c;
 }
 

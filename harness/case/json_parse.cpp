@@ -140,9 +140,9 @@ class ObjectReader {
     if (!value.is_string()) return problem_.report(describe(rule), preview(value));
     member = value.get<std::string>();
   }
-  template <class T, class Rule>
-  void get(const Json& value, std::optional<T>& member, const Rule& rule) {
-    get(value, member.emplace(), rule);
+  template <class T, class... Rules>
+  void get(const Json& value, std::optional<T>& member, const Rules&... rules) {
+    get(value, member.emplace(), rules...);
   }
   template <class T, class... Rules>
   void get(const Json& value, std::vector<T>& items, const schema::List& list,

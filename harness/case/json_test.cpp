@@ -94,7 +94,7 @@ TEST(Json, MessagesNameThePathTheExpectedAndTheFound) {
   EXPECT_EQ(with("\"layers\"", "\"layers\": 1, \"layers\""), "t: shape: duplicate key \"layers\"");
   EXPECT_EQ(with("\"pad_left\": 1", "\"pad_lefd\": 1"),
             "t: ops[3].rows[0]: expected only the keys request, append, pad_left, pad_right, "
-            "queries, tree_parents, got \"pad_lefd\"");
+            "queries, tree_parents, speculative, got \"pad_lefd\"");
   EXPECT_EQ(with("\"op\": \"defrag\"", "\"op\": \"defrog\"").substr(0, 47),
             "t: ops[14].op: expected one of \"admit\", \"append");
   EXPECT_EQ(with("18446744073709551615", "18446744073709551616"),
@@ -138,6 +138,9 @@ TEST(Json, FieldsThatBindEachOtherAreChecked) {
   EXPECT_NE(wrong([](Case& c) { std::get<op::Reorder>(c.ops[5]).beams.pop_back(); }), "");
   EXPECT_NE(wrong([](Case& c) { std::get<op::Shift>(c.ops[7]).begin = 5; }), "");
   EXPECT_NE(wrong([](Case& c) { c.shape.scale = NAN; }), "");
+  EXPECT_NE(wrong([](Case& c) { std::get<op::Step>(c.ops[3]).rows[0].speculative = 4; }), "");
+  EXPECT_EQ(wrong([](Case& c) { c.engine->groups.pop_back(); }),
+            "engine.groups: expected 2 layers in all, as the shape, got 1");
   EXPECT_NE(wrong([](Case& c) { c.name = "escape \x1b[2J"; }), "");
   EXPECT_NE(wrong([](Case& c) { c.mask.causal = static_cast<Causal>(9); }), "");
 }

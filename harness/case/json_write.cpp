@@ -71,9 +71,9 @@ class Writer {
     out_ += '"';
   }
   void put(const std::string& text, const schema::Text&) { out_ += Json(text).dump(); }
-  template <class T, class Rule>
-  void put(const std::optional<T>& value, const Rule& rule) {
-    put(*value, rule);
+  template <class T, class... Rules>
+  void put(const std::optional<T>& value, const Rules&... rules) {
+    put(*value, rules...);
   }
   template <class T, class... Rules>
   void put(const std::vector<T>& items, const schema::List&, const Rules&... rules) {

@@ -30,6 +30,9 @@ inline constexpr uint32_t kPageCountMax = 1u << 20;
 inline constexpr double kOvercommitMax = 1024;
 inline constexpr uint64_t kPoolBytesMax = uint64_t{2} << 30;  // K and V of all layers together
 
+// ---- engine
+inline constexpr uint32_t kAsyncDepthMax = 3;  // engines of today run one step ahead
+
 // ---- data
 inline constexpr uint32_t kOverridesMax = 65536;  // more belongs into the side-car
 inline constexpr uint32_t kKeyExponentMax = 12;

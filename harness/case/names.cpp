@@ -25,7 +25,8 @@ KV_NAME_TABLE(Design, "normal", "uniform_exact", "dyadic", "subset_select", "spa
               "boundary_needles", "ascending", "large_scores", "census", "constant_value")
 KV_NAME_TABLE(Rounding, "nearest", "random", "up", "down", "mma_ampere", "mma_hopper")
 KV_NAME_TABLE(op::Hostile::Kind, "length_minus_one", "length_plus_one", "released_handle",
-              "foreign_handle", "wrong_dtype", "past_limit")
+              "foreign_handle", "wrong_dtype", "past_limit", "corrupt_restore", "truncated_restore",
+              "duplicate_request", "step_in_flight_twice")
 
 std::span<const std::string_view> op_names() {
   static constexpr auto kNames = std::to_array<std::string_view>(

@@ -53,6 +53,10 @@ class OperationChecker {
   Result<void> check_overrides() const;
   Result<void> release(RequestId request);
   Error not_live(const std::string& where, RequestId request) const;
+  Error engine_only(const std::string& field) const {
+    return unsupported(
+        fmt::format("ops[{}].{}: is not supported at the kernel level", index_, field));
+  }
 
   const Case& case_;
   uint64_t index_ = 0;
@@ -73,6 +77,8 @@ Result<void> OperationChecker::check(const op::Admit& admit) {
     return bad_input(fmt::format("ops[{}]: request {} was admitted before, expected a new id",
                                  index_, admit.request.value));
   }
+  if (admit.owner != 0) return engine_only("owner");
+  if (admit.slots_max != 0) return engine_only("slots_max");
   Ever ever;
   if (admit.prefix_of) {
     const auto source = ever_.find(*admit.prefix_of);
@@ -104,17 +110,19 @@ Result<void> OperationChecker::release(RequestId request) {
 }
 
 Result<void> OperationChecker::check(const op::Step& step) {
-  if (step.padded_layout) {
+  if (step.padded_layout || step.padded_left) {
     return unsupported(
         fmt::format("ops[{}].padded_layout: only ragged batches are supported at "
                     "the kernel level",
                     index_));
   }
+  if (step.draft) return engine_only("draft");
   std::set<RequestId> in_batch;
   uint64_t tokens = 0, queries = 0;
   for (size_t r = 0; r < step.rows.size(); ++r) {
     const op::StepRow& row = step.rows[r];
     const std::string where = fmt::format("ops[{}].rows[{}]", index_, r);
+    if (row.speculative > 0) return engine_only(fmt::format("rows[{}].speculative", r));
     if (!in_batch.insert(row.request).second) {
       return bad_input(fmt::format("{}: request {} occurs twice in the step, expected once", where,
                                    row.request.value));
@@ -224,6 +232,7 @@ Result<void> check_kernel_level(const Case& c) {
   }
   if (c.pool.overcommit != 1.0) return refuse("pool.overcommit: overcommitted pools are");
   if (!c.data.tensors_file.empty()) return refuse("data.tensors_file: side-car tensors are");
+  if (c.engine) return refuse("engine: cases for engines that own their cache are");
   return {};
 }
 

@@ -138,6 +138,27 @@ void fields(auto& walk, S& exec) {
   walk.optional("relation_seed", exec.relation_seed, kAnyU64);
 }
 
+template <Of<CacheGroup> S>
+void fields(auto& walk, S& group) {
+  walk.field("layers", group.layers, Range<uint64_t>{1, limits::kLayersMax});
+  walk.field("window_left", group.window_left, kWindows);
+}
+
+template <Of<EngineLevel> S>
+void fields(auto& walk, S& engine) {
+  walk.optional("groups", engine.groups, List{0, limits::kLayersMax});
+  walk.field("host_page_count", engine.host_page_count, Range<uint64_t>{0, limits::kPageCountMax});
+  walk.field("batch_slots", engine.batch_slots, Range<uint64_t>{1, limits::kStepRowsMax});
+  walk.field("request_max", engine.request_max, Range<uint64_t>{1, limits::kRequestIdMax});
+  walk.field("context_limit", engine.context_limit, Range<uint64_t>{1, limits::kSlotsMax});
+  walk.field("step_tokens_max", engine.step_tokens_max, Range<uint64_t>{1, limits::kRowTokensMax});
+  walk.field("async_depth", engine.async_depth, Range<uint64_t>{0, limits::kAsyncDepthMax});
+  walk.field("prefix_cache", engine.prefix_cache, Flag{});
+  walk.field("draft_layers", engine.draft_layers, Range<uint64_t>{0, limits::kLayersMax});
+  walk.field("draft_page_count", engine.draft_page_count,
+             Range<uint64_t>{0, limits::kPageCountMax});
+}
+
 // ---------------------------------------------------------------- operations
 
 template <Of<op::Admit> S>
@@ -149,6 +170,8 @@ void fields(auto& walk, S& admit) {
                 Range<int64_t>{-limits::kPositionOffsetMax, limits::kPositionOffsetMax});
   walk.optional("prefix_of", admit.prefix_of, kRequestIds);
   walk.optional("prefix_tokens", admit.prefix_tokens, Range<uint64_t>{0, limits::kPromptTokensMax});
+  walk.optional("owner", admit.owner, kAnyU64);
+  walk.optional("slots_max", admit.slots_max, kSlots);
 }
 
 template <Of<op::Append> S>
@@ -166,12 +189,15 @@ void fields(auto& walk, S& row) {
   walk.optional("queries", row.queries, kRowTokens);
   walk.optional("tree_parents", row.tree_parents, List{0, limits::kRowTokensMax},
                 Range<int64_t>{-1, limits::kRowTokensMax});
+  walk.optional("speculative", row.speculative, kRowTokens);
 }
 
 template <Of<op::Step> S>
 void fields(auto& walk, S& step) {
   walk.field("rows", step.rows, List{1, limits::kStepRowsMax});
   walk.optional("padded_layout", step.padded_layout, Flag{});
+  walk.optional("padded_left", step.padded_left, Flag{});
+  walk.optional("draft", step.draft, Flag{});
 }
 
 template <Of<op::Fork> S>
@@ -200,9 +226,14 @@ void fields(auto& walk, S& shift) {
 }
 
 template <class S>
-requires Of<S, op::Cancel> || Of<S, op::Finish> || Of<S, op::Resume> || Of<S, op::Save> ||
-    Of<S, op::Restore>
+requires Of<S, op::Cancel> || Of<S, op::Finish> || Of<S, op::Resume> || Of<S, op::Save>
 void fields(auto& walk, S& op) { walk.field("request", op.request, kRequestIds); }
+
+template <Of<op::Restore> S>
+void fields(auto& walk, S& restore) {
+  walk.field("request", restore.request, kRequestIds);
+  walk.field("saved", restore.saved, kRequestIds);
+}
 
 template <Of<op::Preempt> S>
 void fields(auto& walk, S& preempt) {
@@ -247,6 +278,7 @@ void fields(auto& walk, S& c) {
   walk.field("data", c.data);
   walk.field("ops", c.ops, List{0, limits::kOpsMax});
   walk.field("exec", c.exec);
+  walk.optional("engine", c.engine);
 }
 
 }  // namespace kv::schema

@@ -148,8 +148,9 @@ TEST(Show, KnowsEveryOperation) {
         "append 3 tokens to request 1", "fork request 1 into 2", "reorder 1<-2 2<-2",
         "truncate request 1 to 9 slots", "drop slots 2 to 4 of request 1", "cancel request 1",
         "finish request 2", "preempt request 1 by swapping", "resume request 1", "evict 4 pages",
-        "defragment", "save request 1", "restore request 1", "step 2 completes",
-        "allocation 3 from here fails", "hostile call foreign_handle for request 2"}) {
+        "defragment", "save request 1", "restore request 2 from what request 1 saved",
+        "step 2 completes", "allocation 3 from here fails",
+        "hostile call foreign_handle for request 2"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
 }

@@ -37,6 +37,20 @@ std::string settings(const Case& c) {
                      name_of(c.exec.rounding), c.exec.rounding_seed);
   if (!c.exec.variant.empty()) out += fmt::format(", variant {}", c.exec.variant);
   if (c.exec.split_slots > 0) out += fmt::format(", splits of {} slots", c.exec.split_slots);
+  if (c.engine) {
+    const EngineLevel& e = *c.engine;
+    out += fmt::format(
+        "\nengine {} and {} requests at once, context {}, {} in flight, {} host pages{}",
+        plural(e.batch_slots, "batch slot"), e.request_max, e.context_limit,
+        plural(e.async_depth, "step"), e.host_page_count, e.prefix_cache ? ", prefix cache" : "");
+    for (const CacheGroup& group : e.groups) {
+      out += fmt::format("\n       group of {}, window {}", plural(group.layers, "layer"),
+                         group.window_left);
+    }
+    if (e.draft_layers > 0)
+      out += fmt::format("\n       draft model of {} on {}", plural(e.draft_layers, "layer"),
+                         plural(e.draft_page_count, "page"));
+  }
   if (c.exec.repeat > 1) out += fmt::format(", {} times", c.exec.repeat);
   return out + "\n";
 }
@@ -86,7 +100,12 @@ std::string in_words(const op::Hostile& h) {
   return fmt::format("hostile call {} for request {}", name_of(h.kind), h.request.value);
 }
 
-template <class RequestOnly>  // cancel, finish, resume, save, restore
+std::string in_words(const op::Restore& r) {
+  return fmt::format("restore request {} from what request {} saved", r.request.value,
+                     r.saved.value);
+}
+
+template <class RequestOnly>  // cancel, finish, resume, save
 std::string in_words(const RequestOnly& o) {
   return fmt::format("{} request {}", op_name(Op(o)), o.request.value);
 }

@@ -61,9 +61,9 @@ class RangeChecker {
       problem_.report(describe(rule), in_quotes(text));
     }
   }
-  template <class T, class Rule>
-  void check(const std::optional<T>& maybe, const Rule& rule) {
-    if (maybe) check(*maybe, rule);
+  template <class T, class... Rules>
+  void check(const std::optional<T>& maybe, const Rules&... rules) {
+    if (maybe) check(*maybe, rules...);
   }
   template <class T, class... Rules>
   void check(const std::vector<T>& items, const schema::List& list, const Rules&... rules) {
@@ -153,6 +153,17 @@ Result<void> check_overrides(const Case& c) {
   return {};
 }
 
+Result<void> check_engine(const Case& c) {
+  if (!c.engine || c.engine->groups.empty()) return {};
+  uint64_t layers = 0;
+  for (const CacheGroup& group : c.engine->groups) layers += group.layers;
+  if (layers != c.shape.layers) {
+    return wrong("engine.groups", fmt::format("{} layers in all, as the shape", c.shape.layers),
+                 std::to_string(layers));
+  }
+  return {};
+}
+
 Result<void> check_op(const op::Admit& admit, const std::string& where) {
   const uint64_t most = admit.prefix_of ? admit.prompt_tokens : 0;
   if (admit.prefix_tokens > most) {
@@ -166,7 +177,13 @@ Result<void> check_op(const op::Admit& admit, const std::string& where) {
 
 Result<void> check_op(const op::Step& step, const std::string& where) {
   for (size_t r = 0; r < step.rows.size(); ++r) {
-    const std::vector<int32_t>& parents = step.rows[r].tree_parents;
+    const op::StepRow& row = step.rows[r];
+    if (row.speculative > row.append) {
+      return wrong(fmt::format("{}.rows[{}].speculative", where, r),
+                   fmt::format("at most the {} appended tokens", row.append),
+                   std::to_string(row.speculative));
+    }
+    const std::vector<int32_t>& parents = row.tree_parents;
     const std::string path = fmt::format("{}.rows[{}].tree_parents", where, r);
     if (!parents.empty() && parents.size() != step.rows[r].append) {
       return wrong(path, fmt::format("one parent for each of {} tokens", step.rows[r].append),
@@ -211,6 +228,7 @@ Result<void> check_case(const Case& c) {
   KV_RETURN_IF_ERROR(check_mask(c.mask));
   KV_RETURN_IF_ERROR(check_pool(c));
   KV_RETURN_IF_ERROR(check_overrides(c));
+  KV_RETURN_IF_ERROR(check_engine(c));
   for (size_t i = 0; i < c.ops.size(); ++i) {
     const std::string where = fmt::format("ops[{}]", i);
     KV_RETURN_IF_ERROR(std::visit([&](const auto& op) { return check_op(op, where); }, c.ops[i]));
