@@ -1,0 +1,208 @@
+#include "harness/history/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace kv {
+
+HistoryStats& HistoryStats::operator+=(const HistoryStats& other) {
+  operations += other.operations;
+  calls += other.calls;
+  succeeded += other.succeeded;
+  refused += other.refused;
+  exhausted += other.exhausted;
+  slots_read += other.slots_read;
+  for (size_t i = 0; i < kOpKinds; ++i) {
+    met[i] += other.met[i];
+    for (size_t j = 0; j < kOpKinds; ++j) adjacent[i][j] += other.adjacent[i][j];
+  }
+  counters.hit_pages += other.counters.hit_pages;
+  counters.published_pages += other.counters.published_pages;
+  counters.evicted_pages += other.counters.evicted_pages;
+  counters.expired_pages += other.counters.expired_pages;
+  counters.copied_slots += other.counters.copied_slots;
+  counters.swapped_out_pages += other.counters.swapped_out_pages;
+  counters.swapped_in_pages += other.counters.swapped_in_pages;
+  counters.fenced_pages += other.counters.fenced_pages;
+  return *this;
+}
+
+HistoryJudge::HistoryJudge(const Case& c, Engine& engine, const JudgeSettings& settings)
+    : case_(c), engine_(engine), settings_(settings), model_(c), provenance_(c, engine) {}
+
+MaybeFinding HistoryJudge::perform(const Op& op) {
+  const size_t kind = op.index();
+  ++stats_.met[kind];
+  if (last_kind_ < kOpKinds) ++stats_.adjacent[last_kind_][kind];
+  last_kind_ = kind;
+  ++stats_.operations;
+  MaybeFinding found = perform_now(op);
+  stats_.slots_read = provenance_.slots_read();
+  stats_.counters = state_.counters;
+  if (found) found->op_index = op_index_;
+  ++op_index_;
+  return found;
+}
+
+MaybeFinding HistoryJudge::perform_now(const Op& op) {
+  const std::optional<Planned> planned = model_.plan(op);
+  if (!planned) return std::nullopt;
+  ++stats_.calls;
+  const Answer answer = engine_.perform(planned->call);
+  stats_.succeeded += answer.status == CallStatus::kOk;
+  stats_.refused += answer.status == CallStatus::kRefused;
+  stats_.exhausted += answer.status == CallStatus::kExhausted;
+  MaybeFinding found = check_answer(*planned, answer);
+  if (!found) found = check_admitted(*planned, answer);
+  if (!found) {
+    model_.apply(*planned, answer);
+    found = check_state(*planned, answer);
+  }
+  if (!found) found = check_bytes();
+  if (settings_.record) record(*planned, answer);
+  if (found) found->operation = describe(planned->call);
+  return found;
+}
+
+// All that is decided without reading a byte.
+MaybeFinding HistoryJudge::check_state(const Planned& planned, const Answer& answer) {
+  Result<EngineState> state = engine_.snapshot(CacheKind::kTarget);
+  if (!state.ok()) {
+    return HistoryFinding{.check = CheckClass::kSnapshot, .message = state.error().message};
+  }
+  before_ = std::move(state_);
+  state_ = std::move(*state);
+  if (state_.page_count != case_.pool.page_count) {
+    return HistoryFinding{.check = CheckClass::kSnapshot,
+                          .message = fmt::format("expected a pool of {} pages, got {}",
+                                                 case_.pool.page_count, state_.page_count)};
+  }
+  const auto* step = std::get_if<call::Step>(&planned.call);
+  const bool launched = step != nullptr && answer.status == CallStatus::kOk && !step->draft;
+  if (auto found = check_references(state_)) return found;
+  if (auto found = check_partition(state_)) return found;
+  if (launched) {
+    if (auto found = check_write_set(before_, state_, *step)) return found;
+  }
+  if (auto found = check_lengths(state_, model_, false)) return found;
+  if (auto found = check_fence(planned, answer)) return found;
+  std::vector<uint32_t> flying_writes;
+  for (const FlyingPages& flying : flying_) {
+    flying_writes.insert(flying_writes.end(), flying.written.begin(), flying.written.end());
+  }
+  if (auto found = check_index_shape(state_, flying_writes)) return found;
+  const bool first = before_.page_count == 0;
+  if (answer.status != CallStatus::kOk && !first) {
+    const std::string changed = first_difference(before_, state_);
+    if (!changed.empty()) {
+      return HistoryFinding{
+          .check = CheckClass::kAtomicity,
+          .message = fmt::format("answered {} ({}) and changed {}", status_name(answer.status),
+                                 answer.message, changed)};
+    }
+  }
+  if (auto found = check_draft()) return found;
+  note_suspicion(planned);
+  return std::nullopt;
+}
+
+MaybeFinding HistoryJudge::check_draft() {
+  if (model_.engine().draft_layers == 0) return std::nullopt;
+  Result<EngineState> state = engine_.snapshot(CacheKind::kDraft);
+  if (!state.ok()) {
+    return HistoryFinding{.check = CheckClass::kSnapshot, .message = state.error().message};
+  }
+  draft_ = std::move(*state);
+  MaybeFinding found = check_references(draft_);
+  if (!found) found = check_partition(draft_);
+  if (!found) found = check_lengths(draft_, model_, true);
+  if (found) found->draft = true;
+  return found;
+}
+
+// Pages that a launched step touches are not handed out before it has ended.
+MaybeFinding HistoryJudge::check_fence(const Planned& planned, const Answer& answer) {
+  std::erase_if(flying_, [this](const FlyingPages& flying) {
+    const auto& steps = model_.in_flight();
+    return std::none_of(steps.begin(), steps.end(),
+                        [&](const FlyingStep& step) { return step.number == flying.step; });
+  });
+  const auto report = [](uint32_t page, uint64_t step, const char* what) {
+    return HistoryFinding{
+        .check = CheckClass::kFence,
+        .message =
+            fmt::format("page {} {}, but step {} is in flight and touches it", page, what, step),
+        .page = page};
+  };
+  for (const FlyingPages& flying : flying_) {
+    for (const uint32_t page : flying.held) {
+      if (std::find(state_.free.begin(), state_.free.end(), page) != state_.free.end()) {
+        return report(page, flying.step, "is free");
+      }
+    }
+  }
+  if (answer.status == CallStatus::kOk && std::holds_alternative<call::Step>(planned.call)) {
+    note_flying(planned);
+  }
+  return std::nullopt;
+}
+
+void HistoryJudge::note_flying(const Planned& planned) {
+  const auto& step = std::get<call::Step>(planned.call);
+  if (step.draft || model_.in_flight().empty() ||
+      model_.in_flight().back().number != model_.launched()) {
+    return;
+  }
+  FlyingPages flying{.step = model_.launched()};
+  for (const call::StepRow& row : step.rows) {
+    const RequestState* r = state_.find(row.request);
+    if (r == nullptr) continue;
+    for (const auto& table : r->tables) {
+      for (size_t p = 0; p < table.size(); ++p) {
+        if (table[p] < 0) continue;
+        flying.held.push_back(static_cast<uint32_t>(table[p]));
+        const bool written = row.append > 0 && (p + 1) * state_.page_slots > row.length;
+        if (written) flying.written.push_back(static_cast<uint32_t>(table[p]));
+      }
+    }
+  }
+  flying_.push_back(std::move(flying));
+}
+
+// Tables of requests that the operation did not name may change, but then all bytes are looked at.
+void HistoryJudge::note_suspicion(const Planned& planned) {
+  const auto* step = std::get_if<call::Step>(&planned.call);
+  if (step == nullptr) return;
+  for (const RequestState& r : before_.requests) {
+    const bool named =
+        std::any_of(step->rows.begin(), step->rows.end(),
+                    [&](const call::StepRow& row) { return row.request == r.request; });
+    const RequestState* now = state_.find(r.request);
+    if (!named && now != nullptr && now->tables != r.tables) check_everything_ = true;
+  }
+}
+
+void HistoryJudge::record(const Planned& planned, const Answer& answer) {
+  std::string text(status_name(answer.status));
+  if (!answer.message.empty()) text += ": " + answer.message;
+  records_.push_back({.op_index = op_index_,
+                      .call = describe(planned.call),
+                      .answer = std::move(text),
+                      .state = state_});
+}
+
+HistoryResult run_history(const Case& c, Engine& engine, const JudgeSettings& settings) {
+  HistoryJudge judge(c, engine, settings);
+  HistoryResult result;
+  for (const Op& op : c.ops) {
+    result.finding = judge.perform(op);
+    if (result.finding) break;
+  }
+  if (!result.finding) result.finding = judge.finish();
+  result.stats = judge.stats();
+  result.records = judge.records();
+  return result;
+}
+
+}  // namespace kv

@@ -1,0 +1,100 @@
+// Purpose: the judge of histories: performs a case's operations on an engine and holds every answer
+// and every state against the model.
+// Contract: after each operation, in this order, without floating point: reference counts, the
+// partition of the pool, the write set of a step, lengths and positions, fences, the shape of the
+// index, refusals and their atomicity, then bytes: what the operation touched, and at intervals, on
+// suspicion and at the end everything. The first finding ends the history. Deterministic.
+// Example:
+//   HistoryJudge judge(c, engine, {});
+//   for (const Op& op : c.ops) if (auto found = judge.perform(op)) return *found;
+//   return judge.finish();
+#pragma once
+
+#include <array>
+#include <set>
+#include <variant>
+
+#include "harness/history/provenance.h"
+#include "harness/history/state_checks.h"
+
+namespace kv {
+
+inline constexpr size_t kOpKinds = std::variant_size_v<Op>;
+
+struct HistoryStats {
+  uint64_t operations = 0, calls = 0, succeeded = 0, refused = 0, exhausted = 0;
+  uint64_t slots_read = 0;
+  std::array<uint64_t, kOpKinds> met = {};                             // operations by kind
+  std::array<std::array<uint64_t, kOpKinds>, kOpKinds> adjacent = {};  // [first][second]
+  EngineCounters counters;                                             // of the engine
+  HistoryStats& operator+=(const HistoryStats& other);
+};
+
+/// What one operation did, for explanations.
+struct OpRecord {
+  uint32_t op_index = 0;
+  std::string call, answer;
+  EngineState state;  // after it
+};
+
+struct JudgeSettings {
+  uint32_t everything_every = 16;  // operations between two checks of all bytes
+  bool record = false;             // keep an OpRecord of each operation
+};
+
+class HistoryJudge {
+ public:
+  HistoryJudge(const Case& c, Engine& engine, const JudgeSettings& settings);
+
+  MaybeFinding perform(const Op& op);
+  /// Ends all requests; nothing may be left; a fresh request is then served as ever.
+  MaybeFinding finish();
+
+  const Model& model() const { return model_; }
+  const HistoryStats& stats() const { return stats_; }
+  const std::vector<OpRecord>& records() const { return records_; }
+
+ private:
+  MaybeFinding perform_now(const Op& op);
+  MaybeFinding check_answer(const Planned& planned, const Answer& answer) const;
+  MaybeFinding check_no_room(const Planned& planned) const;
+  MaybeFinding check_admitted(const Planned& planned, const Answer& answer);
+  MaybeFinding check_state(const Planned& planned, const Answer& answer);
+  MaybeFinding check_fence(const Planned& planned, const Answer& answer);
+  MaybeFinding check_draft();
+  MaybeFinding check_bytes();
+  MaybeFinding check_all_bytes();
+  MaybeFinding check_empty() const;
+  void note_flying(const Planned& planned);
+  void note_suspicion(const Planned& planned);
+  void record(const Planned& planned, const Answer& answer);
+
+  const Case& case_;
+  Engine& engine_;
+  JudgeSettings settings_;
+  Model model_;
+  Provenance provenance_;
+  EngineState before_, state_, draft_before_, draft_;
+  struct FlyingPages {
+    uint64_t step = 0;
+    std::vector<uint32_t> held;     // by the rows' tables
+    std::vector<uint32_t> written;  // of them
+  };
+  std::vector<FlyingPages> flying_;
+  std::set<uint64_t> handles_;  // ever given
+  std::vector<OpRecord> records_;
+  HistoryStats stats_;
+  uint32_t op_index_ = 0;
+  size_t last_kind_ = kOpKinds;
+  bool check_everything_ = false;  // as soon as no step is in flight
+};
+
+/// The whole case on the engine.
+struct HistoryResult {
+  MaybeFinding finding;
+  HistoryStats stats;
+  std::vector<OpRecord> records;
+};
+HistoryResult run_history(const Case& c, Engine& engine, const JudgeSettings& settings);
+
+}  // namespace kv

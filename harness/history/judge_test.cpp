@@ -1,0 +1,103 @@
+// Each fault of the plain engine is found, by the check that its class is for; the engine without a
+// fault is left in peace on the same histories.
+#include "harness/history/judge.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "harness/gen/draw_history.h"
+#include "harness/history/testing/plain_engine.h"
+
+namespace kv {
+namespace {
+
+constexpr uint64_t kHistories = 400;
+
+Case history(uint64_t index) {
+  PhiloxSource choices(5, index);
+  return draw_history(choices, {});
+}
+
+std::string told(const HistoryFinding& found) {
+  return std::string(check_name(found.check)) + " in ops[" + std::to_string(found.op_index) +
+         "], " + found.operation + ": " + found.message;
+}
+
+struct Planted {
+  Fault fault;
+  std::vector<CheckClass> expected;  // of the first finding of a history
+};
+
+class PlantedFault : public testing::TestWithParam<Planted> {};
+
+TEST_P(PlantedFault, IsFoundByItsCheck) {
+  std::set<CheckClass> by;
+  const auto complete = [&by] {
+    const auto& expected = GetParam().expected;
+    return std::all_of(expected.begin(), expected.end(),
+                       [&by](CheckClass check) { return by.contains(check); });
+  };
+  for (uint64_t i = 0; i < kHistories && !complete(); ++i) {
+    const Case c = history(i);
+    PlainEngine engine(c, GetParam().fault);
+    const HistoryResult result = run_history(c, engine, {});
+    if (result.finding) by.insert(result.finding->check);
+  }
+  ASSERT_FALSE(by.empty()) << "no history of " << kHistories << " found it";
+  for (const CheckClass check : GetParam().expected) {
+    EXPECT_TRUE(by.contains(check)) << check_name(check);
+  }
+  std::string names;
+  for (const CheckClass check : by) names += std::string(check_name(check)) + "; ";
+  RecordProperty("found_by", names);
+}
+
+using enum CheckClass;
+INSTANTIATE_TEST_SUITE_P(
+    Judge, PlantedFault,
+    testing::Values(
+        Planted{Fault::kLeakOnCancel, {kPartition}}, Planted{Fault::kFreeTwice, {kPartition}},
+        Planted{Fault::kCountTooHigh, {kReferences}}, Planted{Fault::kWriteSharedTail, {kWriteSet}},
+        Planted{Fault::kTruncateNothing, {kLengths}}, Planted{Fault::kForgetOffset, {kLengths}},
+        Planted{Fault::kAcceptOldHandle, {kAnswer}}, Planted{Fault::kAcceptPastLimit, {kAnswer}},
+        Planted{Fault::kRefuseSilently, {kAnswer}}, Planted{Fault::kHalfStep, {kLengths}},
+        Planted{Fault::kNoFence, {kFence}}, Planted{Fault::kPublishOtherTokens, {kIndex}},
+        Planted{Fault::kPublishWithoutPage, {kIndex}},
+        Planted{Fault::kWriteOtherToken, {kProvenance}}, Planted{Fault::kValueIsKey, {kProvenance}},
+        Planted{Fault::kLayersSwapped, {kProvenance}},
+        Planted{Fault::kReorderOnlyTables, {kProvenance}},
+        Planted{Fault::kReorderNothing, {kLengths}},
+        Planted{Fault::kInversePermutation, {kLengths}},
+        Planted{Fault::kShiftKeepsBytes, {kProvenance}},
+        Planted{Fault::kSwapLosesPage, {kProvenance}}, Planted{Fault::kRestoreAnything, {kAnswer}},
+        Planted{Fault::kNoRoom, {kProgress}}, Planted{Fault::kStuckBatchSlot, {kLengths}}));
+
+TEST(Judge, IsSilentOnACorrectEngine) {
+  HistoryStats all;
+  for (uint64_t i = 0; i < kHistories; ++i) {
+    const Case c = history(i);
+    PlainEngine engine(c, Fault::kNone);
+    const HistoryResult result = run_history(c, engine, {});
+    ASSERT_FALSE(result.finding) << "history " << i << ": " << told(*result.finding);
+    all += result.stats;
+  }
+  EXPECT_GT(all.succeeded, all.calls / 2);
+  EXPECT_GT(all.refused, 0u);
+  EXPECT_GT(all.exhausted, 0u);
+  for (size_t kind = 0; kind < kOpKinds; ++kind) EXPECT_GT(all.met[kind], 0u) << kind;
+}
+
+TEST(Judge, SaysTheSameTwice) {
+  for (uint64_t i = 0; i < 20; ++i) {
+    const Case c = history(i);
+    PlainEngine first(c, Fault::kWriteOtherToken), second(c, Fault::kWriteOtherToken);
+    const auto a = run_history(c, first, {}), b = run_history(c, second, {});
+    ASSERT_EQ(a.finding.has_value(), b.finding.has_value());
+    if (!a.finding) continue;
+    EXPECT_EQ(told(*a.finding), told(*b.finding));
+  }
+}
+
+}  // namespace
+}  // namespace kv

@@ -1,0 +1,87 @@
+#include "harness/history/model.h"
+
+#include <algorithm>
+
+#include "harness/core/check.h"
+#include "harness/history/token_path.h"
+
+namespace kv {
+
+std::vector<CacheGroup> cache_groups(const Case& c) {
+  if (!c.engine->groups.empty()) return c.engine->groups;
+  return {{.layers = c.shape.layers, .window_left = c.mask.window_left}};
+}
+
+StoredToken next_stored(const ModelRequest& r, const std::vector<StoredToken>& slots,
+                        uint64_t token, uint64_t data_seed) {
+  const uint64_t slot = slots.size();
+  const uint64_t before = slot == 0 ? path_root(data_seed, r.side_input) : slots.back().history;
+  return {.token = token,
+          .history = path_next(before, token, slot),
+          .previous = slot == 0 ? 0 : before,
+          .position = r.position_offset + static_cast<int64_t>(slot)};
+}
+
+Model::Model(const Case& c) : case_(c), groups_(cache_groups(c)) {
+  KV_CHECK(c.engine.has_value(), "a case for the kernel level has no history");
+}
+
+std::optional<Planned> Model::plan(const Op& op) {
+  return std::visit([this](const auto& o) { return plan_op(o); }, op);
+}
+
+void Model::apply(const Planned& planned, const Answer& answer) {
+  touched_.clear();
+  if (answer.status != CallStatus::kOk) return;
+  std::visit([&](const auto& c) { apply_call(c, planned, answer); }, planned.call);
+}
+
+const ModelRequest* Model::find(RequestId request) const {
+  const auto found = requests_.find(request);
+  return found == requests_.end() ? nullptr : &found->second;
+}
+
+ModelRequest* Model::find_mutable(RequestId request) {
+  const auto found = requests_.find(request);
+  return found == requests_.end() ? nullptr : &found->second;
+}
+
+bool Model::is_active(RequestId request) const {
+  const ModelRequest* r = find(request);
+  return r != nullptr && r->life == Life::kActive;
+}
+
+bool Model::has_windows() const {
+  return std::any_of(groups_.begin(), groups_.end(),
+                     [](const CacheGroup& group) { return group.window_left >= 0; });
+}
+
+uint64_t Model::make_token(RequestId request) {
+  return fresh_token(case_.data.seed, request, made_up_[request]++);
+}
+
+void Model::extend_stream(ModelRequest& r, uint64_t length) {
+  while (r.stream.size() < length) r.stream.push_back(make_token(r.request));
+}
+
+void Model::forget(RequestId request) {
+  const auto found = requests_.find(request);
+  streams_[request] = std::move(found->second.stream);
+  old_handles_[request] = found->second.handle;
+  requests_.erase(found);
+}
+
+void Model::touch(RequestId request, uint64_t begin, uint64_t end, bool draft) {
+  if (begin < end) touched_.push_back({request, draft, begin, end});
+}
+
+void Model::touch_all(const ModelRequest& r) {
+  touch(r.request, 0, r.slots.size());
+  touch(r.request, 0, r.draft.size(), true);
+}
+
+void Model::end_steps(uint64_t number) {
+  std::erase_if(in_flight_, [number](const FlyingStep& step) { return step.number <= number; });
+}
+
+}  // namespace kv

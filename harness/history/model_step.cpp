@@ -1,0 +1,123 @@
+// Steps: which tokens the rows append, and where they stand.
+#include <algorithm>
+#include <set>
+
+#include "harness/core/check.h"
+#include "harness/history/model.h"
+
+namespace kv {
+namespace {
+
+std::vector<StoredToken>& cache_of(ModelRequest& r, bool draft) {
+  return draft ? r.draft : r.slots;
+}
+const std::vector<StoredToken>& cache_of(const ModelRequest& r, bool draft) {
+  return draft ? r.draft : r.slots;
+}
+
+// A row brings its request to what the case has asked for so far; the draft model appends as asked.
+uint32_t appended_tokens(const ModelRequest& r, const op::StepRow& row, const op::Step& step,
+                         uint32_t tokens_max) {
+  if (step.draft) return std::min(row.append, tokens_max);
+  const uint64_t wanted = r.scheduled + row.append;
+  const uint64_t missing = wanted - std::min<uint64_t>(wanted, r.slots.size());
+  return static_cast<uint32_t>(std::min<uint64_t>(missing, tokens_max));
+}
+
+}  // namespace
+
+const char* Model::why_no_row(const ModelRequest& r, const op::StepRow& row, bool draft) {
+  if (cache_of(r, draft).size() + row.append > r.slots_max) return "past the request's limit";
+  return nullptr;
+}
+
+// `row.append` and `row.queries` are final here.
+call::StepRow Model::plan_row(ModelRequest& r, const op::StepRow& row, bool draft) {
+  const auto& slots = cache_of(r, draft);
+  const uint64_t length = slots.size();
+  call::StepRow call{.request = r.request,
+                     .handle = r.handle,
+                     .length = length,
+                     .append = row.append,
+                     .queries = row.queries,
+                     .speculative = row.speculative,
+                     .dtype = case_.shape.kv_dtype,
+                     .tree_parents = row.tree_parents};
+  extend_stream(r, length + row.append);
+  std::vector<StoredToken> after = slots;
+  for (uint64_t i = length; i < length + row.append; ++i) {
+    call.tokens.push_back(r.stream[i]);
+    after.push_back(next_stored(r, after, r.stream[i], case_.data.seed));
+  }
+  const uint64_t told = std::max(row.append, row.queries);
+  for (uint64_t i = after.size() - told; i < after.size(); ++i) {
+    call.histories.push_back(after[i].history);
+    call.previous.push_back(after[i].previous);
+  }
+  return call;
+}
+
+std::optional<Planned> Model::plan_op(const op::Step& step) {
+  Planned planned;
+  call::Step call{.draft = step.draft};
+  if (step.padded_layout) call.layout = step.padded_left ? KV_LAYOUT_PAD_LEFT : KV_LAYOUT_PAD_RIGHT;
+  std::set<RequestId> seen;
+  for (const op::StepRow& asked : step.rows) {
+    ModelRequest* r = find_mutable(asked.request);
+    if (r == nullptr || r->life != Life::kActive) {
+      planned.why = "a row's request is not active";
+      call.rows.push_back({.request = asked.request,
+                           .handle = r == nullptr ? old_handles_[asked.request] : r->handle,
+                           .append = 1,
+                           .dtype = case_.shape.kv_dtype,
+                           .tokens = {1},
+                           .histories = {1},
+                           .previous = {0}});
+      planned.scheduled.push_back(0);
+      continue;
+    }
+    op::StepRow row = asked;
+    row.append = appended_tokens(*r, asked, step, engine().step_tokens_max);
+    row.speculative = std::min(row.speculative, row.append);
+    if (row.append != asked.append) row.tree_parents.clear();
+    // Earlier slots may have expired.
+    const uint64_t most = has_windows() ? row.append : cache_of(*r, step.draft).size() + row.append;
+    row.queries = static_cast<uint32_t>(std::min<uint64_t>(row.queries, most));
+    if (row.append == 0 && row.queries == 0) continue;
+    if (!seen.insert(asked.request).second) planned.why = "a request has two rows";
+    if (const char* why = why_no_row(*r, row, step.draft)) planned.why = why;
+    call.wants_outputs |= row.queries > 0;
+    call.rows.push_back(plan_row(*r, row, step.draft));
+    planned.scheduled.push_back(std::max<uint64_t>(r->scheduled + asked.append, r->slots.size()));
+  }
+  if (call.rows.empty()) return std::nullopt;
+  if (step.draft && engine().draft_layers == 0) planned.why = "there is no draft model";
+  planned.expect = *planned.why == '\0' ? Expect::kSuccessOrNoRoom : Expect::kRefusal;
+  planned.call = std::move(call);
+  return planned;
+}
+
+void Model::apply_row(const call::StepRow& row, bool draft) {
+  ModelRequest* r = find_mutable(row.request);
+  KV_CHECK(r != nullptr, "a row of no request must be refused");
+  auto& slots = cache_of(*r, draft);
+  const uint64_t begin = slots.size();
+  for (const uint64_t token : row.tokens) {
+    slots.push_back(next_stored(*r, slots, token, case_.data.seed));
+  }
+  if (!draft && row.append > 0) r->settled = slots.size() - row.speculative;
+  touch(row.request, begin, slots.size(), draft);
+}
+
+void Model::apply_call(const call::Step& step, const Planned& planned, const Answer&) {
+  FlyingStep flying{.number = ++launched_, .draft = step.draft};
+  for (size_t i = 0; i < step.rows.size(); ++i) {
+    apply_row(step.rows[i], step.draft);
+    flying.requests.push_back(step.rows[i].request);
+    if (!step.draft) find_mutable(step.rows[i].request)->scheduled = planned.scheduled[i];
+  }
+  in_flight_.push_back(std::move(flying));
+  while (in_flight_.size() > engine().async_depth) in_flight_.erase(in_flight_.begin());
+}
+
+}  // namespace kv

@@ -1,0 +1,257 @@
+#include "harness/history/testing/plain_engine.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace kv {
+namespace {
+
+uint64_t pages_for(uint64_t slots, uint64_t page_slots) {
+  return (slots + page_slots - 1) / page_slots;
+}
+
+}  // namespace
+
+PlainEngine::PlainEngine(const Case& c, Fault fault) : case_(c), fault_(fault), content_(c) {
+  target_.page_count = c.pool.page_count;
+  target_.groups = cache_groups(c).size();
+  draft_.page_count = c.engine->draft_page_count;
+  for (Cache* cache : {&target_, &draft_}) {
+    cache->references.resize(cache->page_count, 0);
+    cache->cells.assign(cache->page_count, Cells(c.pool.page_slots));
+    for (uint32_t page = cache->page_count; page > 0; --page) cache->free.push_back(page - 1);
+  }
+  for (uint32_t page = c.engine->host_page_count; page > 0; --page) host_free_.push_back(page - 1);
+}
+
+Answer PlainEngine::perform(const Call& call) {
+  Answer answer = std::visit([this](const auto& c) { return act(c); }, call);
+  if (fault_ == Fault::kRefuseSilently && answer.status == CallStatus::kRefused) {
+    answer.message.clear();
+  }
+  return answer;
+}
+
+Answer PlainEngine::refuse(const char* why) const {
+  return {.status = CallStatus::kRefused, .message = why};
+}
+Answer PlainEngine::no_room() const {
+  return {.status = CallStatus::kExhausted, .message = "there is no room"};
+}
+
+PlainEngine::Request* PlainEngine::find(RequestId id) {
+  const auto found = requests_.find(id);
+  return found == requests_.end() ? nullptr : &found->second;
+}
+PlainEngine::Request* PlainEngine::active(RequestId id) {
+  Request* r = find(id);
+  return r != nullptr && r->life == Life::kActive ? r : nullptr;
+}
+
+int32_t PlainEngine::free_batch_slot() const {
+  for (int32_t slot = 0; slot < static_cast<int32_t>(case_.engine->batch_slots); ++slot) {
+    const bool taken = std::any_of(requests_.begin(), requests_.end(), [slot](const auto& item) {
+      return item.second.batch_slot == slot;
+    });
+    if (!taken) return slot;
+  }
+  return -1;
+}
+
+Answer PlainEngine::admitted(Request& r) {
+  return {
+      .handle = r.handle, .length = r.target.slots.size(), .draft_length = r.draft.slots.size()};
+}
+
+// ---------------------------------------------------------------- pages
+
+// Copied and released side by side, as if nothing were shared.
+uint64_t PlainEngine::pages_missing(const Side& side, uint64_t length) const {
+  const uint64_t have = pages_for(side.slots.size(), case_.pool.page_slots);
+  const uint64_t want = pages_for(length, case_.pool.page_slots);
+  return want > have ? want - have : 0;
+}
+
+bool PlainEngine::can_take(const Cache& cache, uint64_t pages) {
+  if (cache.free.size() + cache.cached.size() < pages) return false;
+  if (&cache != &target_ || failing_ == 0) return true;
+  const bool fails = pages >= failing_;
+  failing_ = fails ? 0 : failing_ - pages;
+  return !fails;
+}
+
+uint64_t PlainEngine::pages_after(const Cache& cache, uint64_t held) const {
+  return cache.free.size() + cache.cached.size() + (flying_.empty() ? held : 0);
+}
+
+uint32_t PlainEngine::take(Cache& cache) {
+  if (cache.free.empty() && cache.cached.empty()) return 0;  // a fault has lost the pages
+  if (cache.free.empty()) {
+    cache.free.push_back(cache.cached.front());
+    cache.published.erase(cache.cached.front());
+    cache.cached.erase(cache.cached.begin());
+  }
+  const uint32_t page = cache.free.back();
+  cache.free.pop_back();
+  cache.references[page] = 1;
+  return page;
+}
+
+void PlainEngine::drop(Cache& cache, uint32_t page) {
+  if (cache.references[page] > 0 && --cache.references[page] > 0) return;
+  if (cache.published.contains(page)) {
+    cache.cached.push_back(page);
+  } else if (flying_.empty() || fault_ == Fault::kNoFence) {
+    cache.free.push_back(page);
+  } else {
+    cache.fenced.emplace_back(page, flying_.back());
+  }
+}
+
+void PlainEngine::release(Cache& cache, Side& side, uint64_t length) {
+  const uint64_t pages = pages_for(length, case_.pool.page_slots);
+  for (auto& table : side.tables) {
+    for (; table.size() > pages; table.pop_back()) drop(cache, table.back());
+  }
+  side.slots.resize(std::min<size_t>(side.slots.size(), length));
+}
+
+// Appends the slots; the pages are there.
+void PlainEngine::put(Cache& cache, Side& side, const std::vector<StoredToken>& slots) {
+  const uint64_t page_slots = case_.pool.page_slots;
+  side.tables.resize(cache.groups);
+  for (const StoredToken& token : slots) {
+    const uint64_t slot = side.slots.size();
+    side.slots.push_back(token);
+    for (auto& table : side.tables) {
+      if (slot % page_slots == 0) table.push_back(take(cache));
+      cache.cells[table.back()][slot % page_slots] = token;
+      if (fault_ == Fault::kWriteOtherToken && slot > 0 && slots.size() == 1) {
+        cache.cells[table.back()][slot % page_slots] = side.slots[slot - 1];
+      }
+    }
+  }
+}
+
+void PlainEngine::unpublish(Cache& cache, const Side& side, uint64_t length) {
+  if (length >= case_.pool.page_slots) return;
+  for (const auto& table : side.tables) {
+    if (!table.empty()) cache.published.erase(table[0]);
+  }
+}
+
+// First pages, one for each key, of group 0.
+void PlainEngine::publish() {
+  const uint64_t page_slots = case_.pool.page_slots;
+  if (!case_.engine->prefix_cache) return;
+  for (const auto& [id, r] : requests_) {
+    if (r.life != Life::kActive || r.target.slots.size() < page_slots) continue;
+    PrefixState prefix{.side_input = r.admission.side_input,
+                       .position_offset = r.admission.position_offset,
+                       .tokens = {},
+                       .pages = std::vector<int32_t>(target_.groups, kNoPage)};
+    bool is_path = true;  // no gap before
+    for (uint64_t i = 0; i < page_slots; ++i) {
+      const StoredToken& token = r.target.slots[i];
+      prefix.tokens.push_back(token.token);
+      is_path &= token.previous == (i == 0 ? 0 : r.target.slots[i - 1].history) &&
+                 token.position == prefix.position_offset + static_cast<int64_t>(i);
+    }
+    if (fault_ == Fault::kPublishOtherTokens) ++prefix.tokens.back();
+    uint32_t page = r.target.tables[0][0];
+    if (fault_ == Fault::kPublishWithoutPage && !target_.free.empty()) page = target_.free[0];
+    const bool known =
+        std::any_of(target_.published.begin(), target_.published.end(), [&](const auto& item) {
+          return item.second.tokens == prefix.tokens &&
+                 item.second.side_input == prefix.side_input &&
+                 item.second.position_offset == prefix.position_offset;
+        });
+    if (!is_path || known || target_.published.contains(page)) continue;
+    prefix.pages[0] = static_cast<int32_t>(page);
+    target_.published[page] = std::move(prefix);
+  }
+}
+
+void PlainEngine::end_steps(uint64_t number) {
+  std::erase_if(flying_, [number](uint64_t step) { return step <= number; });
+  for (Cache* cache : {&target_, &draft_}) {
+    std::erase_if(cache->fenced, [&](const auto& waiting) {
+      if (waiting.second > number) return false;
+      cache->free.push_back(waiting.first);
+      return true;
+    });
+  }
+  if (flying_.empty()) publish();
+}
+
+// ---------------------------------------------------------------- what is asked of it
+
+Result<EngineState> PlainEngine::snapshot(CacheKind kind) {
+  const bool draft = kind == CacheKind::kDraft;
+  const Cache& cache = draft ? draft_ : target_;
+  EngineState state{.page_count = cache.page_count,
+                    .group_count = static_cast<uint32_t>(cache.groups),
+                    .page_slots = case_.pool.page_slots,
+                    .host_page_count = draft ? 0 : case_.engine->host_page_count,
+                    .references = cache.references,
+                    .free = cache.free,
+                    .fenced = {},
+                    .cached = cache.cached,
+                    .in_flight = flying_};
+  for (const auto& [page, step] : cache.fenced) state.fenced.push_back(page);
+  if (!draft) state.host_free = host_free_;
+  for (const auto& [page, prefix] : cache.published) state.prefixes.push_back(prefix);
+  for (const auto& [id, r] : requests_) {
+    const Side& side = draft ? r.draft : r.target;
+    RequestState out{.request = id,
+                     .life = r.life,
+                     .batch_slot = r.batch_slot,
+                     .owner = r.admission.owner,
+                     .handle = r.handle,
+                     .side_input = r.admission.side_input,
+                     .length = r.life == Life::kPreempted ? 0 : side.slots.size(),
+                     .position_offset = r.admission.position_offset};
+    const auto& tables = r.life == Life::kSwapped && !draft ? r.host : side.tables;
+    out.tables.resize(cache.groups);
+    for (size_t g = 0; g < tables.size(); ++g) {
+      out.tables[g].assign(tables[g].begin(), tables[g].end());
+    }
+    state.requests.push_back(std::move(out));
+  }
+  return state;
+}
+
+std::vector<SlotBytes> PlainEngine::read(CacheKind kind, std::span<const SlotPlace> places) {
+  const bool draft = kind == CacheKind::kDraft;
+  const Cache& cache = draft ? draft_ : target_;
+  const auto groups =
+      draft ? std::vector<CacheGroup>{{.layers = case_.engine->draft_layers}} : cache_groups(case_);
+  std::vector<SlotBytes> all;
+  for (const SlotPlace& place : places) {
+    SlotBytes& bytes = all.emplace_back();
+    size_t group = 0;
+    for (uint32_t layer = place.layer; layer >= groups[group].layers; ++group) {
+      layer -= groups[group].layers;
+    }
+    uint32_t page = place.holder;
+    uint64_t slot = place.slot;
+    if (!place.by_page) {
+      const Request* r = find(RequestId(place.holder));
+      const Side& side = draft ? r->draft : r->target;
+      page = side.tables[group][slot / case_.pool.page_slots];
+      slot %= case_.pool.page_slots;
+    }
+    const StoredToken& token = cache.cells[page][slot];
+    ContentLayer layer{.layer = place.layer, .draft = draft};
+    const bool swaps = fault_ == Fault::kLayersSwapped && case_.shape.layers > 1 && !draft;
+    if (swaps && layer.layer < 2) layer.layer = 1 - layer.layer;
+    bytes.key.resize(content_.key_bytes());
+    bytes.value.resize(content_.value_bytes());
+    content_.key(token, layer, bytes.key);
+    content_.value(token, layer, bytes.value);
+    if (fault_ == Fault::kValueIsKey) bytes.value = bytes.key;
+  }
+  return all;
+}
+
+}  // namespace kv

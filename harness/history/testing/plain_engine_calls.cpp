@@ -1,0 +1,334 @@
+#include <algorithm>
+#include <cstring>
+
+#include "harness/history/testing/plain_engine.h"
+
+namespace kv {
+
+Answer PlainEngine::act(const call::Admit& admit) {
+  if (find(admit.request) != nullptr) return refuse("the request exists already");
+  if (admit.slots_max > case_.engine->context_limit || admit.tokens.size() > admit.slots_max) {
+    return refuse("past the limit");
+  }
+  const int32_t slot = free_batch_slot();
+  if (slot < 0 || requests_.size() >= case_.engine->request_max) return no_room();
+  Request r{.admission = admit, .handle = ++handles_, .batch_slot = slot};
+  if (fault_ == Fault::kForgetOffset) r.admission.position_offset = 0;
+  r.target.tables.resize(target_.groups);
+  r.draft.tables.resize(1);
+  return admitted(requests_[admit.request] = std::move(r));
+}
+
+const char* PlainEngine::why_no_row(const call::StepRow& row, bool draft) {
+  Request* r = active(row.request);
+  if (r == nullptr) return "the request is not active";
+  const Side& side = draft ? r->draft : r->target;
+  const bool known =
+      row.handle == r->handle || (fault_ == Fault::kAcceptOldHandle && row.handle < r->handle);
+  if (!known) return "the handle is not the request's";
+  if (row.length != side.slots.size()) return "the row appends elsewhere";
+  if (row.dtype != case_.shape.kv_dtype) return "the dtype is not the pool's";
+  if (row.append > case_.engine->step_tokens_max) return "too many tokens";
+  const bool past = row.length + row.append > r->admission.slots_max;
+  if (past && fault_ != Fault::kAcceptPastLimit) return "past the limit";
+  return nullptr;
+}
+
+Answer PlainEngine::act(const call::Step& step) {
+  Cache& cache = step.draft ? draft_ : target_;
+  if (step.draft && case_.engine->draft_layers == 0) return refuse("there is no draft model");
+  uint64_t needed = 0;
+  for (size_t i = 0; i < step.rows.size(); ++i) {
+    if (const char* why = why_no_row(step.rows[i], step.draft)) return refuse(why);
+    for (size_t j = 0; j < i; ++j) {
+      if (step.rows[i].request == step.rows[j].request) return refuse("two rows of one request");
+    }
+    const Request& r = *find(step.rows[i].request);
+    needed +=
+        pages_missing(step.draft ? r.draft : r.target, step.rows[i].length + step.rows[i].append) *
+        cache.groups;
+  }
+  const bool room = can_take(cache, needed);
+  if (fault_ == Fault::kNoRoom && launched_ > 2) return no_room();
+  if (!room && (fault_ != Fault::kHalfStep || step.rows.size() < 2)) return no_room();
+  for (const call::StepRow& row : step.rows) {
+    Request& r = *find(row.request);
+    Side& side = step.draft ? r.draft : r.target;
+    const uint64_t missing = pages_missing(side, row.length + row.append) * cache.groups;
+    if (!room && cache.free.size() + cache.cached.size() < missing) return no_room();
+    std::vector<StoredToken> tokens;
+    const size_t skipped = row.histories.size() - row.tokens.size();  // of earlier queries
+    for (size_t i = 0; i < row.tokens.size(); ++i) {
+      tokens.push_back(
+          {.token = row.tokens[i],
+           .history = row.histories[skipped + i],
+           .previous = row.previous[skipped + i],
+           .position = r.admission.position_offset + static_cast<int64_t>(row.length + i)});
+    }
+    put(cache, side, tokens);
+  }
+  flying_.push_back(++launched_);
+  Answer answer{.step = launched_};
+  while (flying_.size() > case_.engine->async_depth) end_steps(flying_.front());
+  return answer;
+}
+
+Answer PlainEngine::act(const call::Complete& complete) {
+  if (std::find(flying_.begin(), flying_.end(), complete.step) == flying_.end()) {
+    return refuse("the step is not in flight");
+  }
+  end_steps(complete.step);
+  return {};
+}
+
+Answer PlainEngine::act(const call::Fork& fork) {
+  Request* parent = active(fork.parent);
+  if (parent == nullptr) return refuse("the parent is not active");
+  if (find(fork.child) != nullptr) return refuse("the child exists already");
+  const int32_t slot = free_batch_slot();
+  if (slot < 0 || requests_.size() >= case_.engine->request_max) return no_room();
+  Request child{.admission = parent->admission, .batch_slot = slot};
+  child.target.tables.resize(target_.groups);
+  child.draft.tables.resize(1);
+  if (fault_ == Fault::kWriteSharedTail) {
+    child.target = parent->target;
+    for (const auto& table : child.target.tables) {
+      for (const uint32_t page : table) ++target_.references[page];
+    }
+  } else {
+    const bool room = can_take(draft_, pages_missing(child.draft, parent->draft.slots.size())) &&
+                      can_take(target_, pages_missing(child.target, parent->target.slots.size()) *
+                                            target_.groups);
+    if (!room) return no_room();
+    put(target_, child.target, parent->target.slots);
+    put(draft_, child.draft, parent->draft.slots);
+  }
+  const auto& pages = child.target.tables[0];
+  if (fault_ == Fault::kCountTooHigh && !pages.empty()) ++target_.references[pages[0]];
+  child.handle = ++handles_;
+  return admitted(requests_[fork.child] = std::move(child));
+}
+
+// The contents change places; repeats are copied after the dropped ones are gone.
+Answer PlainEngine::act(const call::Reorder& reorder) {
+  for (size_t i = 0; i < reorder.beams.size(); ++i) {
+    const Request* r = active(reorder.beams[i]);
+    if (r == nullptr) return refuse("a beam is not active");
+    if (r->admission.owner != find(reorder.beams[0])->admission.owner) return refuse("two owners");
+    for (size_t j = 0; j < i; ++j) {
+      if (reorder.beams[i] == reorder.beams[j]) return refuse("a beam occurs twice");
+    }
+    if (std::find(reorder.beams.begin(), reorder.beams.end(), reorder.sources[i]) ==
+        reorder.beams.end()) {
+      return refuse("a source is no beam");
+    }
+  }
+  if (fault_ == Fault::kReorderNothing) return {};
+  std::vector<Request> before;
+  for (size_t i = 0; i < reorder.beams.size(); ++i) {
+    RequestId source = reorder.sources[i];
+    if (fault_ == Fault::kInversePermutation) {
+      const auto at = std::find(reorder.sources.begin(), reorder.sources.end(), reorder.beams[i]);
+      if (at != reorder.sources.end()) source = reorder.beams[at - reorder.sources.begin()];
+    }
+    before.push_back(*find(source));
+  }
+  for (const bool draft : {false, true}) {
+    uint64_t wanted = 0, held = 0;
+    for (size_t i = 0; i < before.size(); ++i) {
+      const Request& beam = *find(reorder.beams[i]);
+      for (const auto& table : (draft ? before[i].draft : before[i].target).tables)
+        wanted += table.size();
+      for (const auto& table : (draft ? beam.draft : beam.target).tables) held += table.size();
+    }
+    if (wanted > pages_after(draft ? draft_ : target_, held)) return no_room();
+  }
+  for (const RequestId beam : reorder.beams) {
+    release(target_, find(beam)->target, 0);
+    release(draft_, find(beam)->draft, 0);
+  }
+  for (size_t i = 0; i < reorder.beams.size(); ++i) {
+    Request& r = *find(reorder.beams[i]);
+    const uint64_t owner = r.admission.owner;
+    r.admission = before[i].admission;
+    r.admission.owner = owner;
+    for (auto [cache, side, from] : {std::tuple(&target_, &r.target, &before[i].target),
+                                     std::tuple(&draft_, &r.draft, &before[i].draft)}) {
+      put(*cache, *side, from->slots);
+    }
+    if (fault_ == Fault::kReorderOnlyTables && !r.target.slots.empty()) {
+      const auto other = before[(i + 1) % before.size()].target.slots;
+      if (!other.empty()) target_.cells[r.target.tables[0][0]][0] = other[0];
+    }
+  }
+  return {};
+}
+
+Answer PlainEngine::act(const call::Truncate& truncate) {
+  Request* r = active(truncate.request);
+  if (r == nullptr) return refuse("the request is not active");
+  if (truncate.length > r->target.slots.size()) return refuse("it is not that long");
+  if (fault_ == Fault::kTruncateNothing) return {};
+  unpublish(target_, r->target, truncate.length);
+  release(target_, r->target, truncate.length);
+  if (r->draft.slots.size() > truncate.length) release(draft_, r->draft, truncate.length);
+  return {};
+}
+
+Answer PlainEngine::act(const call::Shift& shift) {
+  Request* r = active(shift.request);
+  if (r == nullptr) return refuse("the request is not active");
+  if (shift.begin >= shift.end || shift.end > r->target.slots.size())
+    return refuse("no such range");
+  for (auto [cache, side] : {std::tuple(&target_, &r->target), std::tuple(&draft_, &r->draft)}) {
+    uint64_t held = 0;
+    for (const auto& table : side->tables) held += table.size();
+    if (held > pages_after(*cache, 0) && !flying_.empty()) return no_room();
+  }
+  unpublish(target_, r->target, shift.begin);
+  for (auto [cache, side] : {std::tuple(&target_, &r->target), std::tuple(&draft_, &r->draft)}) {
+    std::vector<StoredToken> slots = side->slots;
+    const auto begin = std::min<uint64_t>(shift.begin, slots.size());
+    const auto end = std::min<uint64_t>(shift.end, slots.size());
+    if (fault_ == Fault::kShiftKeepsBytes) {
+      slots.resize(slots.size() - (end - begin));
+    } else {
+      slots.erase(slots.begin() + static_cast<ptrdiff_t>(begin),
+                  slots.begin() + static_cast<ptrdiff_t>(end));
+    }
+    release(*cache, *side, begin);
+    put(*cache, *side, {slots.begin() + static_cast<ptrdiff_t>(begin), slots.end()});
+  }
+  return {};
+}
+
+Answer PlainEngine::act(const call::Cancel& cancel) {
+  Request* r = find(cancel.request);
+  if (r == nullptr) return refuse("the request does not exist");
+  auto& pages = r->target.tables[0];
+  if (fault_ == Fault::kFreeTwice && !pages.empty()) target_.free.push_back(pages[0]);
+  if (fault_ == Fault::kLeakOnCancel && !pages.empty()) {
+    target_.references[pages.back()] = 0;
+    pages.pop_back();
+  }
+  release(target_, r->target, 0);
+  release(draft_, r->draft, 0);
+  for (const auto& table : r->host) {
+    host_free_.insert(host_free_.end(), table.begin(), table.end());
+  }
+  if (fault_ == Fault::kStuckBatchSlot) {
+    r->life = Life::kPreempted;
+    return {};
+  }
+  requests_.erase(cancel.request);
+  return {};
+}
+
+Answer PlainEngine::act(const call::Finish& finish) {
+  if (active(finish.request) == nullptr) return refuse("the request is not active");
+  return act(call::Cancel{finish.request});
+}
+
+Answer PlainEngine::act(const call::Preempt& preempt) {
+  Request* r = active(preempt.request);
+  if (r == nullptr) return refuse("the request is not active");
+  if (preempt.swap) {
+    uint64_t pages = 0;
+    for (const auto& table : r->target.tables) pages += table.size();
+    if (pages > host_free_.size()) return no_room();
+    for (const auto& table : r->target.tables) {
+      auto& host = r->host.emplace_back();
+      for (size_t p = 0; p < table.size(); ++p) {
+        host.push_back(host_free_.back());
+        host_free_.pop_back();
+      }
+    }
+  }
+  r->life = preempt.swap ? Life::kSwapped : Life::kPreempted;
+  r->batch_slot = -1;
+  const std::vector<StoredToken> kept = r->target.slots;
+  release(target_, r->target, 0);
+  release(draft_, r->draft, 0);
+  r->recompute = kept.size();
+  if (preempt.swap) r->target.slots = kept;
+  return {};
+}
+
+Answer PlainEngine::act(const call::Resume& resume) {
+  Request* r = find(resume.request);
+  if (r == nullptr || r->life == Life::kActive) return refuse("nothing to resume");
+  const int32_t slot = free_batch_slot();
+  std::vector<StoredToken> kept;
+  if (r->life == Life::kSwapped) kept = r->target.slots;
+  Side empty;
+  if (slot < 0 || !can_take(target_, pages_missing(empty, kept.size()) * target_.groups)) {
+    return no_room();
+  }
+  for (const auto& table : r->host) {
+    host_free_.insert(host_free_.end(), table.begin(), table.end());
+  }
+  r->host.clear();
+  r->target.slots.clear();
+  put(target_, r->target, kept);
+  if (fault_ == Fault::kSwapLosesPage && !kept.empty()) {
+    target_.cells[r->target.tables[0].back()].assign(case_.pool.page_slots, StoredToken{});
+  }
+  r->life = Life::kActive;
+  r->batch_slot = slot;
+  return admitted(*r);
+}
+
+Answer PlainEngine::act(const call::Evict& evict) {
+  Answer answer;
+  for (; answer.evicted < evict.pages && !target_.cached.empty(); ++answer.evicted) {
+    target_.free.push_back(target_.cached.front());
+    target_.published.erase(target_.cached.front());
+    target_.cached.erase(target_.cached.begin());
+  }
+  return answer;
+}
+
+Answer PlainEngine::act(const call::Defrag&) {
+  return flying_.empty() ? Answer{} : refuse("a step is in flight");
+}
+
+Answer PlainEngine::act(const call::Save& save) {
+  Request* r = active(save.request);
+  if (r == nullptr) return refuse("the request is not active");
+  const uint64_t number = saved_.size() + 1;
+  saved_[number] = *r;
+  Answer answer;
+  answer.saved.resize(16);
+  std::memcpy(answer.saved.data(), &number, 8);
+  std::memcpy(answer.saved.data() + 8, &number, 8);
+  return answer;
+}
+
+Answer PlainEngine::act(const call::Restore& restore) {
+  uint64_t number = 0, again = 0;
+  const bool anything = fault_ == Fault::kRestoreAnything;
+  if (restore.bytes.size() >= 8) std::memcpy(&number, restore.bytes.data(), 8);
+  if (restore.bytes.size() == 16) std::memcpy(&again, restore.bytes.data() + 8, 8);
+  const bool sound = number == again && saved_.contains(number);
+  if (!sound && !(anything && saved_.contains(number))) return refuse("the bytes are damaged");
+  if (find(restore.admission.request) != nullptr) return refuse("the request exists already");
+  const Request& saved = saved_[number];
+  const int32_t slot = free_batch_slot();
+  Request r{.admission = restore.admission, .batch_slot = slot};
+  const uint64_t pages = pages_missing(r.target, saved.target.slots.size()) * target_.groups;
+  if (slot < 0 || requests_.size() >= case_.engine->request_max || !can_take(target_, pages)) {
+    return no_room();
+  }
+  r.handle = ++handles_;
+  r.target.tables.resize(target_.groups);
+  r.draft.tables.resize(1);
+  put(target_, r.target, saved.target.slots);
+  return admitted(requests_[restore.admission.request] = std::move(r));
+}
+
+Answer PlainEngine::act(const call::FailAllocation& fail) {
+  failing_ = fail.nth;
+  return {};
+}
+
+}  // namespace kv
