@@ -11,7 +11,7 @@ void HistoryWriter::fork() {
   const RequestId child = choices_.one_in(16) ? any_id() : new_id();
   case_.ops.emplace_back(op::Fork{parent, child});
   const Life* life = find(parent);
-  if (life == nullptr || find(child) != nullptr) return;
+  if (life == nullptr || find(child) != nullptr || !has_room(life->slots_max)) return;
   Life copy = *life;
   copy.request = child;
   copy.prompt_left = 0;
@@ -96,7 +96,8 @@ void HistoryWriter::resume() {
   Life* life = some(false);
   const RequestId request = life == nullptr || choices_.one_in(16) ? any_id() : life->request;
   case_.ops.emplace_back(op::Resume{request});
-  if (Life* resumed = find(request)) resumed->active = true;
+  Life* resumed = find(request);
+  if (resumed != nullptr && has_room(resumed->slots_max)) resumed->active = true;
 }
 
 void HistoryWriter::evict() {
@@ -117,7 +118,7 @@ void HistoryWriter::restore() {
   const RequestId saved = life.request;
   const RequestId request = choices_.one_in(16) ? any_id() : new_id();
   case_.ops.emplace_back(op::Restore{.request = request, .saved = saved});
-  if (find(request) != nullptr) return;
+  if (find(request) != nullptr || !has_room(life.slots_max)) return;
   life.request = life.family = request;
   life.prompt_left = 0;
   life.active = true;

@@ -45,6 +45,19 @@ void HistoryWriter::write_one() {
 
 // ---------------------------------------------------------------- who
 
+bool HistoryWriter::has_room(uint64_t slots_max) const {
+  const EngineLevel& e = *case_.engine;
+  const uint64_t page = case_.pool.page_slots, groups = std::max<size_t>(1, e.groups.size());
+  const auto worst = [&](uint64_t slots) { return (slots + page - 1) / page * groups; };
+  uint64_t pages = worst(slots_max), active = 0;
+  for (const Life& life : lives_) {
+    if (life.active) pages += worst(life.slots_max);
+    active += life.active;
+  }
+  const auto budget = static_cast<uint64_t>(case_.pool.overcommit * case_.pool.page_count);
+  return pages <= budget && active < e.batch_slots && lives_.size() < e.request_max;
+}
+
 RequestId HistoryWriter::new_id() {
   // Ids of requests that are gone are used again now and then.
   if (axes_.reuse && ids_ > 0 && choices_.one_in(4)) {
@@ -92,26 +105,36 @@ uint64_t HistoryWriter::draw_tokens(uint64_t most) {
 
 void HistoryWriter::admit() {
   const EngineLevel& e = *case_.engine;
-  op::Admit admit{.request = new_id()};
-  admit.prompt_tokens = draw_tokens(e.context_limit);
+  const uint64_t prompt = draw_tokens(e.context_limit), room = e.context_limit - prompt;
   // Room to decode, none at all, or as much as there is.
-  const uint64_t room = e.context_limit - admit.prompt_tokens;
-  admit.slots_max = admit.prompt_tokens + choices_.pick<uint64_t>({room, room, 0, room / 2});
+  const uint64_t slots_max =
+      std::max<uint64_t>(1, prompt + choices_.pick<uint64_t>({room, room / 2, 8, room / 4, 0}));
+  op::Admit admit{.prompt_tokens = prompt,
+                  .slots_max = std::min<uint64_t>(slots_max, e.context_limit)};
+  // What finds no room proves little; now and then is enough.
+  if (!lives_.empty() && !has_room(admit.slots_max) && !choices_.one_in(8)) return leave();
+  admit.request = new_id();
+  Identity identity;
+  if (axes_.side_inputs) identity.side_input = choices_.below(3);
+  if (axes_.offsets) {
+    identity.position_offset = choices_.pick<int64_t>({0, 0, 1, 1000, (int64_t{1} << 31) - 8});
+  }
   if (axes_.sharing && ids_ > 0 && !choices_.one_in(3)) {
     admit.prefix_of = any_id();
-    admit.prefix_tokens = choices_.one_in(3)
-                              ? admit.prompt_tokens
-                              : draw_part(choices_, case_.pool.page_slots, admit.prompt_tokens);
+    admit.prefix_tokens =
+        choices_.one_in(2) ? prompt : draw_part(choices_, case_.pool.page_slots, prompt);
+    const bool known = admit.prefix_of->value < identities_.size();
+    if (known && !choices_.one_in(4)) identity = identities_[admit.prefix_of->value];
   }
-  if (axes_.side_inputs) admit.side_input = choices_.below(3);
+  admit.side_input = identity.side_input;
+  admit.position_offset = identity.position_offset;
   if (axes_.owners) admit.owner = choices_.below(2);
-  if (axes_.offsets) {
-    admit.position_offset = choices_.pick<int64_t>({0, 0, 1, 1000, (int64_t{1} << 31) - 8});
-  }
-  if (admit.slots_max == 0) admit.slots_max = 1;
   case_.ops.emplace_back(admit);
+  if (identities_.size() <= admit.request.value) identities_.resize(admit.request.value + 1);
+  identities_[admit.request.value] = identity;
+  if (!has_room(admit.slots_max)) return;  // it will hardly be there
   lives_.push_back({.request = admit.request,
-                    .prompt_left = admit.prompt_tokens,
+                    .prompt_left = prompt,
                     .slots_max = admit.slots_max,
                     .owner = admit.owner,
                     .family = admit.request});

@@ -23,6 +23,10 @@ class HistoryWriter {
     bool active = true;
     RequestId family;  // of the request that it was first forked from
   };
+  struct Identity {  // of every id that was admitted last under it
+    uint64_t side_input = 0;
+    int64_t position_offset = 0;
+  };
   using Write = void (HistoryWriter::*)();
   struct Weighted {
     uint32_t weight;
@@ -49,6 +53,8 @@ class HistoryWriter {
   void fail_allocation();
   void hostile();
 
+  /// Whether one more request with this limit may find room: batch slots and worst cases.
+  bool has_room(uint64_t slots_max) const;
   RequestId new_id();
   RequestId any_id();
   /// One that is active (or not), or nobody.
@@ -68,6 +74,7 @@ class HistoryWriter {
   uint32_t weight_ = 0;
   std::vector<Life> lives_;
   std::vector<Life> saved_;
+  std::vector<Identity> identities_;  // [id]
   uint32_t ids_ = 0;
   uint64_t in_flight_ = 0;
 };

@@ -48,8 +48,10 @@ MaybeFinding HistoryJudge::check_answer(const Planned& planned, const Answer& an
   return std::nullopt;
 }
 
-// Where it is plain that there was room. What decides is counted generously.
+// Where it is plain that there was room. What decides is counted generously; pages that a step in
+// flight touches are no room yet.
 MaybeFinding HistoryJudge::check_no_room(const Planned& planned) const {
+  if (!model_.in_flight().empty()) return std::nullopt;
   const auto stuck = [](std::string message) {
     return HistoryFinding{.check = CheckClass::kProgress, .message = std::move(message)};
   };

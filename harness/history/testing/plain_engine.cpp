@@ -99,12 +99,13 @@ uint32_t PlainEngine::take(Cache& cache) {
 
 void PlainEngine::drop(Cache& cache, uint32_t page) {
   if (cache.references[page] > 0 && --cache.references[page] > 0) return;
-  if (cache.published.contains(page)) {
-    cache.cached.push_back(page);
-  } else if (flying_.empty() || fault_ == Fault::kNoFence) {
-    cache.free.push_back(page);
-  } else {
+  if (!flying_.empty() && fault_ != Fault::kNoFence) {
+    cache.published.erase(page);
     cache.fenced.emplace_back(page, flying_.back());
+  } else if (cache.published.contains(page)) {
+    cache.cached.push_back(page);
+  } else {
+    cache.free.push_back(page);
   }
 }
 
@@ -196,8 +197,12 @@ Result<EngineState> PlainEngine::snapshot(CacheKind kind) {
                     .references = cache.references,
                     .free = cache.free,
                     .fenced = {},
-                    .cached = cache.cached,
-                    .in_flight = flying_};
+                    .cached = cache.cached};
+  for (const uint64_t step : flying_) {
+    const auto& drafts = flying_drafts_;
+    const bool is_draft = std::find(drafts.begin(), drafts.end(), step) != drafts.end();
+    if (is_draft == draft) state.in_flight.push_back(step);
+  }
   for (const auto& [page, step] : cache.fenced) state.fenced.push_back(page);
   if (!draft) state.host_free = host_free_;
   for (const auto& [page, prefix] : cache.published) state.prefixes.push_back(prefix);

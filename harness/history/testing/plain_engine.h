@@ -117,7 +117,8 @@ class PlainEngine final : public Engine {
   std::map<RequestId, Request> requests_;
   std::vector<uint32_t> host_free_;
   std::map<uint64_t, Request> saved_;
-  std::vector<uint64_t> flying_;
+  std::vector<uint64_t> flying_;         // steps
+  std::vector<uint64_t> flying_drafts_;  // of them, the draft model's
   uint64_t launched_ = 0, handles_ = 0, failing_ = 0;
 };
 

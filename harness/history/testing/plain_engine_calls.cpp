@@ -68,6 +68,7 @@ Answer PlainEngine::act(const call::Step& step) {
     put(cache, side, tokens);
   }
   flying_.push_back(++launched_);
+  if (step.draft) flying_drafts_.push_back(launched_);
   Answer answer{.step = launched_};
   while (flying_.size() > case_.engine->async_depth) end_steps(flying_.front());
   return answer;
