@@ -37,6 +37,8 @@ class Engine {
   virtual Answer perform(const Call& call) = 0;
   virtual Result<EngineState> snapshot(CacheKind cache) = 0;
   virtual std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) = 0;
+  /// What the device beneath has found since this was last asked, in words.
+  virtual std::vector<std::string> take_device_findings() { return {}; }
 };
 
 }  // namespace kv

@@ -58,7 +58,25 @@ std::string in_words(const call::FailAllocation& f) {
   return fmt::format("let allocation {} fail", f.nth);
 }
 
+std::vector<RequestId> named(const call::Admit& a) { return {a.request}; }
+std::vector<RequestId> named(const call::Restore& r) { return {r.admission.request}; }
+std::vector<RequestId> named(const call::Fork& f) { return {f.parent, f.child}; }
+std::vector<RequestId> named(const call::Reorder& r) { return r.beams; }
+std::vector<RequestId> named(const call::Step& s) {
+  std::vector<RequestId> all;
+  for (const call::StepRow& row : s.rows) all.push_back(row.request);
+  return all;
+}
+std::vector<RequestId> named(const auto& other) {
+  if constexpr (requires { other.request; }) return {other.request};
+  return {};
+}
+
 }  // namespace
+
+std::vector<RequestId> requests_of(const Call& call) {
+  return std::visit([](const auto& c) { return named(c); }, call);
+}
 
 std::string_view status_name(CallStatus status) {
   switch (status) {

@@ -105,6 +105,9 @@ struct Answer {
   std::vector<std::byte> saved;
 };
 
+/// The requests that a call names.
+std::vector<RequestId> requests_of(const Call& call);
+
 /// "step of 3 rows, 17 tokens"
 std::string describe(const Call& call);
 

@@ -4,6 +4,8 @@ namespace kv {
 
 std::string_view check_name(CheckClass check) {
   switch (check) {
+    case CheckClass::kDevice:
+      return "device";
     case CheckClass::kSnapshot:
       return "snapshot";
     case CheckClass::kReferences:

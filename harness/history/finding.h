@@ -13,6 +13,7 @@
 namespace kv {
 
 enum class CheckClass : uint8_t {
+  kDevice,      // the device beneath found a fault: memory, undefined data, race, barrier
   kSnapshot,    // what the engine says of itself cannot be read
   kReferences,  // reference counts recounted over all holders
   kPartition,   // free, fenced, cached and owned pages partition the pool

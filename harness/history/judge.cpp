@@ -53,7 +53,11 @@ MaybeFinding HistoryJudge::perform_now(const Op& op) {
   stats_.succeeded += answer.status == CallStatus::kOk;
   stats_.refused += answer.status == CallStatus::kRefused;
   stats_.exhausted += answer.status == CallStatus::kExhausted;
-  MaybeFinding found = check_answer(*planned, answer);
+  MaybeFinding found;
+  if (const auto device = engine_.take_device_findings(); !device.empty()) {
+    found = HistoryFinding{.check = CheckClass::kDevice, .message = device.front()};
+  }
+  if (!found) found = check_answer(*planned, answer);
   if (!found) found = check_admitted(*planned, answer);
   if (!found) {
     model_.apply(*planned, answer);
@@ -181,15 +185,6 @@ void HistoryJudge::note_suspicion(const Planned& planned) {
     const RequestState* now = state_.find(r.request);
     if (!named && now != nullptr && now->tables != r.tables) check_everything_ = true;
   }
-}
-
-void HistoryJudge::record(const Planned& planned, const Answer& answer) {
-  std::string text(status_name(answer.status));
-  if (!answer.message.empty()) text += ": " + answer.message;
-  records_.push_back({.op_index = op_index_,
-                      .call = describe(planned.call),
-                      .answer = std::move(text),
-                      .state = state_});
 }
 
 HistoryResult run_history(const Case& c, Engine& engine, const JudgeSettings& settings) {

@@ -30,10 +30,19 @@ struct HistoryStats {
   HistoryStats& operator+=(const HistoryStats& other);
 };
 
+/// Slots of a page that an operation wrote.
+struct PageWrite {
+  uint32_t page = 0;
+  uint64_t first_slot = 0, slots = 0;  // of the page
+  std::string by;                      // "request 3, slots 8 to 11", "copy from page 7"
+};
+
 /// What one operation did, for explanations.
 struct OpRecord {
   uint32_t op_index = 0;
   std::string call, answer;
+  std::vector<RequestId> requests;  // that the call names
+  std::vector<PageWrite> writes;
   EngineState state;  // after it
 };
 

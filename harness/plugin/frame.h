@@ -19,6 +19,7 @@ enum class FrameType : uint32_t {
   kRun = 2,        // kverify: run this case
   kOperation = 3,  // worker: what one operation did
   kEnd = 4,        // worker: the case is over
+  kEngine = 5,     // kverify: a request to the engine of an engine-level case; answered by kEnd
 };
 
 struct Frame {

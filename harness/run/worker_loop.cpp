@@ -77,7 +77,15 @@ int run_worker(const WorkerOptions& options) {
 
   const Bench bench{*plugin, *runtime, *status};
   status->enter(Phase::kIdle);
+  FrameServer serve_engine;
+  if (options.engine_server) serve_engine = options.engine_server(*plugin, *runtime);
   while (const auto frame = read_frame(kWorkerSocket)) {
+    if (frame->type == FrameType::kEngine && serve_engine) {
+      status->enter(Phase::kAppend);
+      write_frame(kWorkerSocket, FrameType::kEnd, serve_engine(frame->payload));
+      status->enter(Phase::kIdle);
+      continue;
+    }
     const auto request = decode_request(frame->payload);
     if (!request) break;
     const RunEnd end = run_case(*request, bench);

@@ -4,15 +4,25 @@
 // status of the process: 0 at the parent's hang-up, 3 when it was not started by kverify.
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "harness/plugin/loader.h"
 #include "harness/plugin/runtime.h"
 
 namespace kv {
 
+/// Answers a kEngine frame.
+using FrameServer = std::function<std::vector<std::byte>(std::span<const std::byte>)>;
+
 struct WorkerOptions {
   DeviceKind device = DeviceKind::kCpu;
   std::string plugin_path;
+  /// Who serves engine-level requests on this plugin; nobody by default.
+  std::function<FrameServer(const LoadedPlugin&, const CudaRuntime&)> engine_server = {};
 };
 
 int run_worker(const WorkerOptions& options);
