@@ -25,6 +25,9 @@ namespace props {
 /// Any case that the generator can draw, simple ones first.
 rc::Gen<Case> cases();
 
+/// Any history that the generator can draw, for engines that own their cache.
+rc::Gen<Case> histories();
+
 /// The same, some with a relation (harness/relation/draw_related.h).
 rc::Gen<Case> related_cases();
 

@@ -1,0 +1,119 @@
+// Histories on our own engine, placement alone, in this process. The faults that the judge finds in
+// an engine are those of harness/history/judge_test.cpp and of the planted bugs in corpus/mutants.
+#include <gtest/gtest.h>
+
+#include "harness/gen/draw_history.h"
+#include "harness/history/judge.h"
+#include "harness/history/local_engine.h"
+#include "properties/engine_plugin.h"
+#include "properties/gen/cases.h"
+
+namespace kv::props {
+namespace {
+
+HistoryResult run_on_host(const Case& c) {
+  static const kv_engine_level* level = load_engine(KV_BUILD_DIR "/lib/libkvattn_host_plugin.so");
+  KV_CHECK(level != nullptr, "the host plugin cannot be loaded");
+  auto engine = LocalEngine::create(*level, c);
+  KV_CHECK(engine.ok(), engine.error().message);
+  return run_history(c, **engine, {});
+}
+
+std::string told(const HistoryResult& result) {
+  if (!result.finding) return "";
+  const HistoryFinding& f = *result.finding;
+  return std::string(check_name(f.check)) + ", ops[" + std::to_string(f.op_index) + "], " +
+         f.operation + ": " + f.message;
+}
+
+// Kills: every planted bug of the manager that a history reaches.
+RC_GTEST_PROP(HistoryProperty, TheEngineKeepsTheContract, ()) {
+  const Case c = *histories();
+  RC_ASSERT(told(run_on_host(c)) == "");
+}
+
+// Kills: an engine or a judge that depends on addresses, time or unordered iteration.
+RC_GTEST_PROP(HistoryProperty, ARunRepeatsItself, ()) {
+  const Case c = *histories();
+  const HistoryResult a = run_on_host(c), b = run_on_host(c);
+  RC_ASSERT(a.stats.succeeded == b.stats.succeeded);
+  RC_ASSERT(a.stats.slots_read == b.stats.slots_read);
+  RC_ASSERT(a.stats.counters == b.stats.counters);
+}
+
+TEST(HistoryCampaign, MeetsEveryPairOfOperationsAndEveryKindOfPage) {
+  HistoryStats all;
+  for (uint64_t i = 0; i < 1500; ++i) {
+    PhiloxSource choices(1, i);
+    const HistoryResult result = run_on_host(draw_history(choices, {}));
+    ASSERT_FALSE(result.finding) << "history " << i << ": " << told(result);
+    all += result.stats;
+  }
+  for (size_t a = 0; a < kOpKinds; ++a) {
+    for (size_t b = 0; b < kOpKinds; ++b) EXPECT_GT(all.adjacent[a][b], 0u) << a << " then " << b;
+  }
+  const EngineCounters& c = all.counters;
+  for (const uint64_t met :
+       {c.hit_pages, c.published_pages, c.evicted_pages, c.expired_pages, c.copied_slots,
+        c.swapped_out_pages, c.swapped_in_pages, c.fenced_pages}) {
+    EXPECT_GT(met, 100u);
+  }
+}
+
+// A history of 60 operations that shares, forks, swaps and speculates.
+Case sixty_operations() {
+  for (uint64_t i = 0;; ++i) {
+    PhiloxSource choices(11, i);
+    Case c = draw_history(choices, {});
+    if (c.ops.size() < 60) continue;
+    c.ops.resize(60);
+    const HistoryResult result = run_on_host(c);
+    const EngineCounters& n = result.stats.counters;
+    const bool rich = n.hit_pages > 0 && n.evicted_pages > 0 && n.copied_slots > 0 &&
+                      n.swapped_in_pages > 0 && c.engine->async_depth > 0;
+    if (rich) return c;
+  }
+}
+
+TEST(HistoryCampaign, ARequestMayBeCancelledAtEveryBoundary) {
+  const Case base = sixty_operations();
+  uint64_t cancelled = 0;
+  for (size_t at = 0; at <= base.ops.size(); ++at) {
+    std::set<RequestId> ids;
+    for (size_t i = 0; i < at; ++i) {
+      if (const auto* admit = std::get_if<op::Admit>(&base.ops[i])) ids.insert(admit->request);
+      if (const auto* fork = std::get_if<op::Fork>(&base.ops[i])) ids.insert(fork->child);
+    }
+    for (const RequestId id : ids) {
+      Case c = base;
+      c.ops.insert(c.ops.begin() + static_cast<ptrdiff_t>(at), op::Cancel{id});
+      const HistoryResult result = run_on_host(c);
+      ASSERT_FALSE(result.finding)
+          << "request " << id.value << " before ops[" << at << "]: " << told(result);
+      ++cancelled;
+    }
+  }
+  EXPECT_GT(cancelled, 100u);
+  RecordProperty("cancels", static_cast<int>(cancelled));
+}
+
+TEST(HistoryCampaign, EveryAllocationMayFail) {
+  const Case base = sixty_operations();
+  const HistoryStats whole = run_on_host(base).stats;
+  uint64_t felt = 0, unfelt = 0;
+  for (uint64_t nth = 1; unfelt < 50; ++nth) {
+    Case c = base;
+    c.ops.insert(c.ops.begin(), op::FailAllocation{nth});
+    const HistoryResult result = run_on_host(c);
+    ASSERT_FALSE(result.finding) << "allocation " << nth << ": " << told(result);
+    const bool failed =
+        result.stats.succeeded != whole.succeeded + 1 || result.stats.exhausted != whole.exhausted;
+    felt += failed;
+    unfelt = failed ? 0 : unfelt + 1;
+  }
+  EXPECT_GT(felt, 10u);
+  RecordProperty("allocations", static_cast<int>(felt));
+}
+
+}  // namespace
+}  // namespace kv::props
