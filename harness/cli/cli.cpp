@@ -9,6 +9,7 @@
 
 #include "harness/case/limits.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/histories.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/version.h"
 #include "harness/plan/cache_size.h"
@@ -127,6 +128,11 @@ void add_check(CLI::App& app, Parsed& p) {
   command->add_flag("--first", p.check.first, "stop at the first finding");
   add_bench(*command, p.bench, p.device);
   add_json(*command, p.json_path);
+  command
+      ->add_option("--level", p.check.level,
+                   "kernel: attention calls; engine: histories of an engine with its own cache")
+      ->check(CLI::IsMember({"kernel", "engine"}))
+      ->capture_default_str();
 }
 
 void add_mutants(CLI::App& app, Parsed& p) {
@@ -326,6 +332,7 @@ Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
   }
   if (app.got_subcommand("worker")) {
     p.worker.device = p.bench.device;
+    p.worker.engine_server = serve_engine;
     return static_cast<ExitCode>(run_worker(p.worker));
   }
   catch_interrupts();
@@ -335,12 +342,18 @@ Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
     KV_RETURN_IF_ERROR(keep_input(input, p.trace.case_path));
     KV_RETURN_IF_ERROR(keep_input(input, p.minimize.out));
   }
+<<<<<<< HEAD
   p.mutate.bench = p.bench;
   p.mutants.json_path = p.mutate.json_path = p.json_path;
   if (app.got_subcommand("mutants")) return mutants(p.mutants);
   if (app.got_subcommand("mutate")) return mutate(p.mutate);
   if (app.got_subcommand("mutate-shard")) return mutate_shard(p.mutate);
   if (app.got_subcommand("check")) return check(p.check);
+=======
+  if (app.got_subcommand("check")) {
+    return p.check.level == "engine" ? check_histories(p.check) : check(p.check);
+  }
+>>>>>>> ad08a90 (Check engines that own their cache from the command line: check --level engine, replay)
   if (app.got_subcommand("replay")) return replay(p.replay);
   if (app.got_subcommand("minimize")) return minimize(p.minimize);
   if (app.got_subcommand("explain")) return explain(p.explain);

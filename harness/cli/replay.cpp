@@ -5,6 +5,7 @@
 #include "harness/cli/corpus.h"
 #include "harness/cli/examine.h"
 #include "harness/cli/findings.h"
+#include "harness/cli/histories.h"
 #include "harness/cli/output.h"
 #include "harness/cli/version.h"
 #include "harness/report/summary.h"
@@ -15,6 +16,7 @@ namespace kv::cli {
 Result<ExitCode> replay(const ReplayOptions& options) {
   const Output output(options.json_path);
   KV_ASSIGN_OR_RETURN(const Case c, load_checked_case(options.case_path));
+  if (c.engine) return replay_history(options, c);
   KV_ASSIGN_OR_RETURN(const std::vector<Case> preceding, load_preceding(options.case_path, c));
   KV_ASSIGN_OR_RETURN(Examined examined, examine_once(options.bench, {}, c, preceding));
   if (is_finding(examined.verdict)) {
