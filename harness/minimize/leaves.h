@@ -31,6 +31,8 @@ class LeafWalker {
   void enter(T& group) {
     if constexpr (std::is_same_v<std::remove_const_t<T>, Op>) {
       std::visit([this](auto& operation) { schema::fields(*this, operation); }, group);
+    } else if constexpr (requires { group.has_value(); }) {
+      // An optional group is left as it is, as every optional member.
     } else {
       schema::fields(*this, group);
     }
