@@ -157,7 +157,9 @@ kv_status LocalEngine::call_engine(const call::Step& step, Answer& answer, kv_er
     row.speculative_tokens = r.speculative;
     row.dtype = dl_type(r.dtype);
     row.tokens = r.tokens.data();
-    row.histories = r.histories.data();
+    // Those of the appended tokens alone, unless earlier slots are queried, too.
+    const size_t untold = wants_outputs_ ? 0 : r.histories.size() - r.append;
+    row.histories = r.histories.data() + untold;
     row.tree_parents = r.tree_parents.empty() ? nullptr : r.tree_parents.data();
     rows.push_back(row);
   }
