@@ -22,8 +22,9 @@ NO_ROOM = ("third_party", "testdata", "include", ".ci")
 _LOW = ["harness/core/", "harness/case/"]
 _JUDGED = _LOW + ["harness/gen/", "harness/trace/", "harness/plugin/", "harness/run/", "reference/",
                   "harness/judge/"]
-_ABOVE = _JUDGED + ["harness/history/", "harness/relation/", "harness/mutant/", "harness/campaign/",
-                    "harness/explain/", "harness/minimize/", "harness/plan/", "harness/report/"]
+_ABOVE = _JUDGED + ["harness/history/", "harness/relation/", "harness/mutant/",
+                    "harness/campaign/", "harness/explain/", "harness/minimize/",
+                    "harness/plan/", "harness/report/"]
 # Plain C, constants and structs without code, for all who speak of the device or of a plugin.
 _DEVICE_TABLE = "harness/simt/control/kv_simt_control.h"
 _DEVICE = "harness/simt/device.h"

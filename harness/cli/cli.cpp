@@ -342,18 +342,14 @@ Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
     KV_RETURN_IF_ERROR(keep_input(input, p.trace.case_path));
     KV_RETURN_IF_ERROR(keep_input(input, p.minimize.out));
   }
-<<<<<<< HEAD
   p.mutate.bench = p.bench;
   p.mutants.json_path = p.mutate.json_path = p.json_path;
   if (app.got_subcommand("mutants")) return mutants(p.mutants);
   if (app.got_subcommand("mutate")) return mutate(p.mutate);
   if (app.got_subcommand("mutate-shard")) return mutate_shard(p.mutate);
-  if (app.got_subcommand("check")) return check(p.check);
-=======
   if (app.got_subcommand("check")) {
     return p.check.level == "engine" ? check_histories(p.check) : check(p.check);
   }
->>>>>>> ad08a90 (Check engines that own their cache from the command line: check --level engine, replay)
   if (app.got_subcommand("replay")) return replay(p.replay);
   if (app.got_subcommand("minimize")) return minimize(p.minimize);
   if (app.got_subcommand("explain")) return explain(p.explain);

@@ -33,11 +33,8 @@ struct CheckOptions {
   std::string corpus = "corpus";  // seeds/ and regression/ are replayed first, where they exist
   std::string out = "corpus/crashing";
   bool keep_going = false;
-<<<<<<< HEAD
   bool first = false;                // stop at the first finding
-=======
   std::string level = "kernel";      // or "engine": histories
->>>>>>> ad08a90 (Check engines that own their cache from the command line: check --level engine, replay)
   uint64_t minimize_attempts = 400;  // for the smaller case offered with each distinct fault
 };
 Result<ExitCode> check(const CheckOptions& options);
