@@ -6,6 +6,8 @@
 #include <deque>
 #include <limits>
 
+#include "harness/case/text_file.h"
+#include "harness/cli/baseline.h"
 #include "harness/cli/case_source.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/corpus.h"
@@ -14,6 +16,8 @@
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/version.h"
+#include "harness/judge/fingerprint.h"
+#include "harness/report/ci_output.h"
 #include "harness/report/summary.h"
 
 namespace kv::cli {
@@ -38,6 +42,9 @@ class Check {
         started_(Clock::now()) {}
 
   Result<ExitCode> run() {
+    if (!options_.baseline_path.empty()) {
+      KV_ASSIGN_OR_RETURN(known_, read_baseline(options_.baseline_path));
+    }
     KV_ASSIGN_OR_RETURN(Examiner examiner, Examiner::start(options_.bench));
     say_hello(examiner.hello());
     source_.set_drawing({.variants = examiner.hello().plugin.variants});
@@ -122,9 +129,42 @@ class Check {
                     "{:.1f} million warp instructions/s\n",
                     seconds(), static_cast<double>(summary_.cases) / seconds(),
                     static_cast<double>(warp_instructions_) / seconds() / 1e6));
-    const ExitCode code = summary_.exit_code();
+    const ExitCode code = exit_code();
+    KV_RETURN_IF_ERROR(tell_ci());
     KV_RETURN_IF_ERROR(output_.finish(json(hello, code)));
     return stopped_by_user ? static_cast<ExitCode>(kInterruptedStatus) : code;
+  }
+
+  /// As if the findings of known faults had passed, when there is no other.
+  ExitCode exit_code() const {
+    if (options_.baseline_path.empty()) return summary_.exit_code();
+    std::string news;
+    for (const std::string& fault : findings_.faults())
+      if (!known_.contains(fault)) news += "    " + fault + "\n";
+    output_.say(fmt::format("  baseline    {} faults known, {}\n{}", known_.size(),
+                            news.empty() ? "no other found" : "new:", news));
+    if (!news.empty()) return summary_.exit_code();
+    RunSummary without = summary_;
+    for (const Outcome known : {Outcome::kFail, Outcome::kNondeterministic}) {
+      without.outcomes[Outcome::kPass] += without.count(known);
+      without.outcomes[known] = 0;
+    }
+    return without.exit_code();
+  }
+
+  Result<void> tell_ci() const {
+    std::vector<Record> news;
+    for (const Record& record : findings_.records())
+      if (!known_.contains(fingerprint_of(record.c, record.verdict).text())) news.push_back(record);
+    if (!options_.junit_path.empty())
+      KV_RETURN_IF_ERROR(write_text_file(options_.junit_path, junit_xml(summary_, news)));
+    if (!options_.sarif_path.empty())
+      KV_RETURN_IF_ERROR(
+          write_text_file(options_.sarif_path, sarif_json(news, kVersion).dump(2) + "\n"));
+    for (size_t i = 0; options_.annotations && i < news.size(); ++i)
+      output_.say(github_annotation(news[i]));
+    if (options_.write_baseline_path.empty()) return {};
+    return write_baseline(options_.write_baseline_path, findings_.faults());
   }
 
   nlohmann::ordered_json json(const Hello& hello, ExitCode code) const {
@@ -149,6 +189,7 @@ class Check {
   FindingSink findings_;
   CaseSource source_;
   RunSummary summary_;
+  std::set<std::string> known_;  // of the baseline
   uint64_t warp_instructions_ = 0;
   bool stopped_early_ = false;
   Clock::time_point started_;

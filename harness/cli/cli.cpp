@@ -103,6 +103,20 @@ struct Parsed {
   WorkerOptions worker;
 };
 
+void add_ci_output(CLI::App& command, CheckOptions& check) {
+  command.add_option("--junit", check.junit_path, "write JUnit XML")->check(named());
+  command.add_option("--sarif", check.sarif_path, "write SARIF 2.1.0")->check(named());
+  command.add_flag("--annotations", check.annotations, "print GitHub annotations");
+  command
+      .add_option("--baseline", check.baseline_path,
+                  "file of known faults, a fingerprint a line; they do not fail the run")
+      ->check(named());
+  command
+      .add_option("--write-baseline", check.write_baseline_path,
+                  "write the faults of this run as a baseline")
+      ->check(named());
+}
+
 void add_check(CLI::App& app, Parsed& p) {
   CLI::App* command = app.add_subcommand("check", "draw cases, run and judge them");
   command->add_option("--cases", p.check.cases, "cases to draw (default: 200)")
@@ -126,6 +140,7 @@ void add_check(CLI::App& app, Parsed& p) {
       ->check(whole(0, 1'000'000))
       ->capture_default_str();
   command->add_flag("--first", p.check.first, "stop at the first finding");
+  add_ci_output(*command, p.check);
   add_bench(*command, p.bench, p.device);
   add_json(*command, p.json_path);
   command

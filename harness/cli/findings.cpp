@@ -48,6 +48,7 @@ Result<void> FindingSink::add(Examined examined, const std::string& case_path) {
                       .output = std::move(examined.output)};
   output_.say("\n" + record_text(record) + "\n");
   json_.push_back(record_json(record));
+  records_.push_back(record);
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include "harness/cli/examine.h"
 #include "harness/cli/output.h"
 #include "harness/minimize/minimize.h"
+#include "harness/report/record.h"
 
 namespace kv::cli {
 
@@ -28,6 +29,10 @@ class FindingSink {
   size_t distinct() const { return known_.size(); }
   size_t total() const { return total_; }
   const nlohmann::ordered_json& json() const { return json_; }
+  /// One for each fault that was told.
+  const std::vector<Record>& records() const { return records_; }
+  /// Fingerprints of all faults, in order.
+  const std::set<std::string>& faults() const { return known_; }
 
  private:
   Result<std::string> offer_minimized(const Examined& examined, const std::string& path) const;
@@ -37,6 +42,7 @@ class FindingSink {
   const Output& output_;
   MinimizeLimits minimizing_;
   std::set<std::string> known_;
+  std::vector<Record> records_;
   size_t total_ = 0;
   nlohmann::ordered_json json_ = nlohmann::ordered_json::array();
 };
