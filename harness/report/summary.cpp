@@ -65,6 +65,14 @@ std::string features_text(const RunSummary& summary) {
   return out + line.substr(0, line.size() - 2) + "\n";
 }
 
+nlohmann::ordered_json must_hit_json(const MustHit& must_hit) {
+  nlohmann::ordered_json json = {{"required", must_hit.required()}, {"met", must_hit.met()}};
+  for (size_t i = 0; i < conditions().size(); ++i)
+    json["conditions"][std::string(feature_name(conditions()[i].feature))] = must_hit.hits(i);
+  json["missing"] = must_hit.missing();
+  return json;
+}
+
 }  // namespace
 
 void RunSummary::add(const Case& c, const Verdict& verdict) {
@@ -77,6 +85,7 @@ void RunSummary::add(const Case& c, const Verdict& verdict) {
   if (verdict.outcome != Outcome::kPass && verdict.outcome != Outcome::kFail) return;
   if (!verdict.variant.empty()) count_reason(variants, verdict.variant);
   const FeatureSet had = features_of(c);
+  must_hit.add(had);
   for (size_t i = 0; i < kFeatureCount; ++i) features.count[i] += had.count[i] > 0;
 }
 
@@ -120,6 +129,9 @@ std::string summary_text(const RunSummary& s) {
         fmt::format("  largest     |error| / bound {:.4f}; {} elements needed more than double\n",
                     s.stats.error_bound_ratio_max, s.stats.escalated);
   if (s.judged() > 0) out += features_text(s);
+  if (s.judged() > 0)
+    out += fmt::format("  must hit    {} of {} conditions and pairs of conditions\n",
+                       s.must_hit.met(), s.must_hit.required());
   for (const std::string& feature : s.missing_features())
     out += fmt::format("  never met   {}: this campaign says too little\n", feature);
   if (!s.variants.empty()) out += "  variants that ran\n" + counts_text(s.variants);
@@ -143,6 +155,7 @@ nlohmann::ordered_json summary_json(const RunSummary& s) {
   json["features"] = nlohmann::ordered_json::object();
   for (size_t i = 0; i < kFeatureCount; ++i)
     json["features"][std::string(feature_name(static_cast<Feature>(i)))] = s.features.count[i];
+  json["must_hit"] = must_hit_json(s.must_hit);
   json["features_missing"] = s.missing_features();
   json["variants"] = s.variants;
   json["failure_classes"] = s.failure_classes;

@@ -14,6 +14,7 @@
 
 #include "harness/case/case.h"
 #include "harness/case/features.h"
+#include "harness/gen/must_hit.h"
 #include "harness/judge/verdict.h"
 #include "harness/report/exit_code.h"
 
@@ -26,6 +27,7 @@ struct RunSummary {
   std::map<Outcome, uint64_t> outcomes;
   std::map<std::string, uint64_t> failure_classes, variants, unsupported_reasons;
   FeatureSet features;  // judged cases that had each feature
+  MustHit must_hit;     // over the judged cases
   VerdictStats stats;   // sums; the maximum of error_bound_ratio_max
 
   void add(const Case& c, const Verdict& verdict);

@@ -1,0 +1,33 @@
+#include "harness/gen/cover.h"
+
+#include "harness/gen/must_hit.h"
+
+namespace kv {
+namespace {
+
+constexpr uint64_t kCandidates = 5000;
+/// New pairs that a case must bring to be taken in each round.
+constexpr size_t kRounds[] = {200, 100, 50, 25, 12, 6, 3, 1};
+
+}  // namespace
+
+std::vector<uint64_t> covering_array(uint64_t seed, const DrawOptions &options) {
+  std::vector<FeatureSet> candidates;
+  candidates.reserve(kCandidates);
+  for (uint64_t i = 0; i < kCandidates; ++i) {
+    PhiloxSource choices(seed, i);
+    candidates.push_back(features_of(draw(choices, options)));
+  }
+  MustHit met;
+  std::vector<uint64_t> chosen;
+  for (const size_t least : kRounds) {
+    for (uint64_t i = 0; i < kCandidates; ++i) {
+      if (met.gain(candidates[i]) < least) continue;
+      met.add(candidates[i]);
+      chosen.push_back(i);
+    }
+  }
+  return chosen;
+}
+
+}  // namespace kv

@@ -1,0 +1,19 @@
+// Purpose: the first cases of a campaign: few, and between them every required
+// condition and pair. Contract: a pure function of seed and options. Cases are
+// chosen greedily among the first kCandidates drawn ones, so that they are
+// cases as the generator draws them; what no candidate has is left out, and the
+// campaign's own count says so. Example:  const std::vector<uint64_t> first =
+// covering_array(seed, {});
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "harness/gen/draw.h"
+
+namespace kv {
+
+/// Indices to draw with PhiloxSource(seed, index), best first.
+std::vector<uint64_t> covering_array(uint64_t seed, const DrawOptions &options);
+
+}  // namespace kv

@@ -1,0 +1,179 @@
+#include "harness/gen/must_hit.h"
+
+#include <algorithm>
+
+namespace kv {
+namespace {
+
+using F = Feature;
+
+enum Axis : uint8_t {
+  kFree,
+  kType,
+  kSharing,
+  kCausality,
+  kPageSize,
+  kOrder,
+  kLayout,
+  kPoison,
+  kDesign,
+  kDim,
+  kRounding,
+  kAlone
+};
+
+constexpr Condition kConditions[] = {
+    {F::kEmptyRow, kFree},
+    {F::kPadQueryRow, kFree},
+    {F::kQueriesExceedKeys, kFree},
+    {F::kDecode, kFree},
+    {F::kPrefillWhole, kFree},
+    {F::kPrefillChunk, kFree},
+    {F::kPaddingLeft, kFree},
+    {F::kPaddingRight, kFree},
+    {F::kPageStraddle, kFree},
+    {F::kPagesOutOfOrder, kFree},
+    {F::kPageReuse, kFree},
+    {F::kPoolFull, kFree},
+    {F::kMultiRowBatch, kFree},
+    {F::kMixedBatch, kFree},
+    {F::kRaggedQueries, kFree},
+    {F::kCancel, kFree},
+    {F::kPrefixShared, kFree},
+    {F::kPositionOffset, kFree},
+    {F::kSoftcap, kFree},
+    {F::kAlibi, kFree},
+    {F::kSinks, kFree},
+    {F::kWindowLeft, kFree},
+    {F::kWindowRight, kFree},
+    {F::kSplitForced, kFree},
+    {F::kMha, kSharing},
+    {F::kGqa, kSharing},
+    {F::kMqa, kSharing},
+    {F::kF16, kType},
+    {F::kBf16, kType},
+    {F::kF32, kType},
+    {F::kCausalNone, kCausality},
+    {F::kCausalTopLeft, kCausality},
+    {F::kCausalBottomRight, kCausality},
+    {F::kPageSlots1, kPageSize},
+    {F::kPageSlots16, kPageSize},
+    {F::kPageSlots128To256, kPageSize},
+    {F::kOrderIdentity, kOrder},
+    {F::kOrderReversed, kOrder},
+    {F::kOrderShuffled, kOrder},
+    {F::kFarPages, kOrder},
+    {F::kLayoutSlotHead, kLayout},
+    {F::kLayoutHeadSlot, kLayout},
+    {F::kPoisonUndefined, kPoison},
+    {F::kPoisonFiniteHuge, kPoison},
+    {F::kPoisonNan, kPoison},
+    {F::kDesignNormal, kDesign},
+    {F::kDesignUniformExact, kDesign},
+    {F::kDesignSparseCode, kDesign},
+    {F::kDesignBoundaryNeedles, kDesign},
+    {F::kDesignCensus, kDesign},
+    {F::kDesignDyadic, kDesign},
+    {F::kDesignSubsetSelect, kAlone},
+    {F::kDesignAscending, kDesign},
+    {F::kDesignLargeScores, kDesign},
+    {F::kDesignConstantValue, kDesign},
+    {F::kMultiLayer, kFree},
+    {F::kNoKeys, kAlone},
+    {F::kQueriesOnly, kFree},
+    {F::kNoQueries, kFree},
+    {F::kLengthModPage0, kFree},
+    {F::kLengthModPage1, kFree},
+    {F::kLengthModPageMinus1, kFree},
+    {F::kScheduleSeed, kFree},
+    {F::kHeadDim64, kDim},
+    {F::kHeadDim80, kDim},
+    {F::kHeadDim96, kDim},
+    {F::kHeadDim128, kDim},
+    {F::kHeadDim256, kDim},
+    {F::kRoundingNearest, kRounding},
+    {F::kRoundingRandom, kRounding},
+    {F::kRoundingUp, kRounding},
+    {F::kRoundingDown, kRounding},
+    {F::kRoundingMmaAmpere, kRounding},
+    {F::kRoundingMmaHopper, kRounding},
+};
+
+struct Pair {
+  Feature a, b;
+};
+/// Pages in order are never out of order.
+constexpr Pair kImpossible[] = {{F::kPagesOutOfOrder, F::kOrderIdentity}};
+
+bool is_required(const Condition &a, const Condition &b) {
+  if (a.axis == kAlone || b.axis == kAlone) return false;  // too rare to ask for its pairs
+
+  if (a.axis != kFree && a.axis == b.axis) return false;
+  return std::none_of(std::begin(kImpossible), std::end(kImpossible), [&](const Pair &p) {
+    return (p.a == a.feature && p.b == b.feature) || (p.a == b.feature && p.b == a.feature);
+  });
+}
+
+/// Calls visit(a, b) for every required condition (a == b) and pair.
+template <class Visit>
+void for_each_required(Visit visit) {
+  for (size_t a = 0; a < std::size(kConditions); ++a)
+    for (size_t b = a; b < std::size(kConditions); ++b)
+      if (a == b || is_required(kConditions[a], kConditions[b])) visit(a, b);
+}
+
+bool holds(const FeatureSet &had, size_t condition) {
+  return had.has(kConditions[condition].feature);
+}
+
+}  // namespace
+
+std::span<const Condition> conditions() { return kConditions; }
+
+MustHit::MustHit() : size_(std::size(kConditions)), count_(size_ * size_, 0) {}
+
+size_t MustHit::add(const FeatureSet &had) {
+  size_t fresh = 0;
+  for_each_required([&](size_t a, size_t b) {
+    if (holds(had, a) && holds(had, b)) fresh += count_[a * size_ + b]++ == 0;
+  });
+  return fresh;
+}
+
+size_t MustHit::gain(const FeatureSet &had) const {
+  size_t fresh = 0;
+  for_each_required([&](size_t a, size_t b) {
+    fresh += count_[a * size_ + b] == 0 && holds(had, a) && holds(had, b);
+  });
+  return fresh;
+}
+
+size_t MustHit::required() const {
+  size_t all = 0;
+  for_each_required([&](size_t, size_t) { ++all; });
+  return all;
+}
+
+size_t MustHit::met() const {
+  size_t all = 0;
+  for_each_required([&](size_t a, size_t b) { all += count_[a * size_ + b] > 0; });
+  return all;
+}
+
+std::vector<std::string> MustHit::missing() const {
+  std::vector<std::string> missing;
+  for_each_required([&](size_t a, size_t b) {
+    if (count_[a * size_ + b] > 0) return;
+    std::string name(feature_name(kConditions[a].feature));
+    if (a != b) name += " + " + std::string(feature_name(kConditions[b].feature));
+    missing.push_back(std::move(name));
+  });
+  return missing;
+}
+
+MustHit &MustHit::operator+=(const MustHit &other) {
+  for (size_t i = 0; i < count_.size(); ++i) count_[i] += other.count_[i];
+  return *this;
+}
+
+}  // namespace kv
