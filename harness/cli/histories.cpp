@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <filesystem>
+#include <limits>
 #include <memory>
 
 #include "harness/case/json.h"
@@ -23,7 +25,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+using Clock = std::chrono::steady_clock;
+
 constexpr uint64_t kDrawnDefault = 200;
+constexpr size_t kToldMax = 1000;  // failures in the JSON; all are counted
 
 /// A worker that has loaded the plugin.
 Result<std::unique_ptr<WorkerProcess>> start_worker(const BenchOptions& bench) {
@@ -114,6 +119,82 @@ Result<Json> tell(const Output& output, const Case& c, const Certified& found,
   return json;
 }
 
+/// `check --level engine`: draws histories until enough ran, the time is over or one has failed.
+class HistoryCheck {
+ public:
+  explicit HistoryCheck(const CheckOptions& options)
+      : options_(options), output_(options.json_path), bench_(options.bench) {}
+
+  Result<ExitCode> run() {
+    const Clock::time_point started = Clock::now();
+    const uint64_t wanted = options_.cases.value_or(
+        options_.minutes ? std::numeric_limits<uint64_t>::max() : kDrawnDefault);
+    const std::chrono::duration<double, std::ratio<60>> minutes(options_.minutes.value_or(0));
+    for (uint64_t i = 0; i < wanted && !interrupted(); ++i) {
+      if (options_.minutes && Clock::now() - started >= minutes) break;
+      KV_RETURN_IF_ERROR(judge(i));
+      if (found_ > 0 && !options_.keep_going) break;
+    }
+    return finish();
+  }
+
+ private:
+  Result<void> judge(uint64_t index) {
+    PhiloxSource choices(options_.seed, index);
+    Case c = draw_history(choices, {.attends = true});
+    c.name = fmt::format("history {} of seed {}", index, options_.seed);
+    const auto result = bench_.run(c, {});
+    if (!result.ok() && result.error().kind == ErrorKind::kUnsupported) {
+      ++unsupported_;
+      return {};
+    }
+    if (!result.ok()) return result.error();
+    ++ran_;
+    stats_ += result->stats;
+    if (!result->finding) return {};
+    KV_ASSIGN_OR_RETURN(const Certified found, certify(bench_, c, *result));
+    ++found_;
+    repeating_ += found.repeats;
+    const std::string path =
+        fmt::format("{}/history-{}-{}.json", options_.out, options_.seed, index);
+    std::error_code ignored;
+    std::filesystem::create_directories(options_.out, ignored);
+    KV_RETURN_IF_ERROR(save_case(path, c));
+    KV_ASSIGN_OR_RETURN(Json json, tell(output_, c, found, path));
+    if (failures_.size() < kToldMax) failures_.push_back(std::move(json));
+    return {};
+  }
+
+  ExitCode exit_code() const {
+    if (repeating_ > 0) return ExitCode::kFailed;
+    if (found_ > 0) return ExitCode::kNondeterministic;
+    return ran_ == 0 && unsupported_ > 0 ? ExitCode::kUnsupported : ExitCode::kPass;
+  }
+
+  Result<ExitCode> finish() {
+    const ExitCode code = exit_code();
+    output_.say(fmt::format("histories   {} with seed {}, {} unsupported, {} failed; {}", ran_,
+                            options_.seed, unsupported_, found_, stats_text(stats_)));
+    Json json = {
+        {"kverify", kVersion}, {"command", "check"}, {"level", "engine"}, {"seed", options_.seed}};
+    json["histories"] = ran_;
+    json["unsupported"] = unsupported_;
+    json["failed"] = found_;
+    json["stats"] = stats_json(stats_);
+    json["failures"] = failures_;
+    json["exit_code"] = static_cast<int>(code);
+    KV_RETURN_IF_ERROR(output_.finish(json));
+    return interrupted() ? static_cast<ExitCode>(kInterruptedStatus) : code;
+  }
+
+  const CheckOptions& options_;
+  Output output_;
+  HistoryBench bench_;
+  HistoryStats stats_;
+  uint64_t unsupported_ = 0, ran_ = 0, found_ = 0, repeating_ = 0;
+  Json failures_ = Json::array();
+};
+
 }  // namespace
 
 FrameServer serve_engine(const LoadedPlugin& plugin, const CudaRuntime& runtime) {
@@ -129,44 +210,7 @@ FrameServer serve_engine(const LoadedPlugin& plugin, const CudaRuntime& runtime)
 }
 
 Result<ExitCode> check_histories(const CheckOptions& options) {
-  const Output output(options.json_path);
-  HistoryBench bench(options.bench);
-  HistoryStats all;
-  uint64_t unsupported_count = 0, ran = 0;
-  const uint64_t wanted = options.cases.value_or(kDrawnDefault);
-  Json json = {
-      {"kverify", kVersion}, {"command", "check"}, {"level", "engine"}, {"seed", options.seed}};
-  ExitCode code = ExitCode::kPass;
-  for (uint64_t i = 0; i < wanted && code == ExitCode::kPass && !interrupted(); ++i) {
-    PhiloxSource choices(options.seed, i);
-    Case c = draw_history(choices, {.attends = true});
-    c.name = fmt::format("history {} of seed {}", i, options.seed);
-    const auto result = bench.run(c, {});
-    if (!result.ok() && result.error().kind == ErrorKind::kUnsupported) {
-      ++unsupported_count;
-      continue;
-    }
-    if (!result.ok()) return result.error();
-    ++ran;
-    all += result->stats;
-    if (!result->finding) continue;
-    KV_ASSIGN_OR_RETURN(const Certified found, certify(bench, c, *result));
-    const std::string path = fmt::format("{}/history-{}-{}.json", options.out, options.seed, i);
-    std::error_code ignored;
-    std::filesystem::create_directories(options.out, ignored);
-    KV_RETURN_IF_ERROR(save_case(path, c));
-    KV_ASSIGN_OR_RETURN(json["failure"], tell(output, c, found, path));
-    code = found.repeats ? ExitCode::kFailed : ExitCode::kNondeterministic;
-  }
-  if (ran == 0 && unsupported_count > 0) code = ExitCode::kUnsupported;
-  output.say(fmt::format("histories   {} with seed {}, {} unsupported; {}", ran, options.seed,
-                         unsupported_count, stats_text(all)));
-  json["histories"] = ran;
-  json["unsupported"] = unsupported_count;
-  json["stats"] = stats_json(all);
-  json["exit_code"] = static_cast<int>(code);
-  KV_RETURN_IF_ERROR(output.finish(json));
-  return interrupted() ? static_cast<ExitCode>(kInterruptedStatus) : code;
+  return HistoryCheck(options).run();
 }
 
 Result<ExitCode> replay_history(const ReplayOptions& options, const Case& c) {
