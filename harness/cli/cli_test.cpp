@@ -382,5 +382,18 @@ TEST_F(CliTest, ExplainSaysWhatItDoesNotKnow) {
   EXPECT_SAYS(ran.out, "The fault is not known");
 }
 
+TEST_F(CliTest, ExplainRefusesWhatItCannotRead) {
+  Case c = small_case();
+  c.shape.kv_scale = KvScale::kHead;
+  Ran ran = run_kverify({"explain", stored("scaled.json", c), "--plugin", kMisbehaving});
+  EXPECT_EQ(ran.status, 7) << ran.out << ran.err;
+  EXPECT_SAYS(ran.err, "shape.kv_scale");
+  c = small_case();
+  c.engine.emplace();
+  ran = run_kverify({"explain", stored("engine.json", c), "--plugin", kMisbehaving});
+  EXPECT_EQ(ran.status, 7) << ran.out << ran.err;
+  EXPECT_SAYS(ran.err, "kverify replay");
+}
+
 }  // namespace
 }  // namespace kv::cli

@@ -26,5 +26,6 @@ std::vector<Hypothesis> hypotheses(const Scene& scene);
 void mask_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
 void place_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
 void number_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
+void head_input_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
 
 }  // namespace kv

@@ -128,6 +128,7 @@ std::vector<Hypothesis> hypotheses(const Scene& scene) {
   mask_hypotheses(scene, out);
   place_hypotheses(scene, out);
   number_hypotheses(scene, out);
+  head_input_hypotheses(scene, out);
   return out;
 }
 

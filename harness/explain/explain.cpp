@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "harness/explain/catalogue.h"
+#include "harness/explain/trust.h"
 #include "harness/explain/vary.h"
 #include "harness/judge/judge.h"
 
@@ -31,6 +32,8 @@ struct Evidence {
   Observation observation;
   Verdict verdict;
   std::unique_ptr<Scene> scene;
+  std::string defect;          // of the honest reading, as the judge has it
+  std::optional<RowAt> wrong;  // the first row that contradicts the honest reading
 };
 
 Result<std::unique_ptr<Evidence>> gather(const Case& c, const Observe& observe) {
@@ -41,15 +44,24 @@ Result<std::unique_ptr<Evidence>> gather(const Case& c, const Observe& observe) 
   if (!is_value_failure(e->verdict)) return e;
   const uint32_t op = e->verdict.divergence->op_index;
   e->scene = std::make_unique<Scene>(e->c, e->observation, op);
+  if (!e->scene->has_values()) return e;
+  e->defect = honest_defect(e->c, e->observation, op, *e->scene);
+  for (const RowAt& at : e->scene->rows()) {
+    if (e->scene->contains(at, e->scene->honest(at))) continue;
+    e->wrong = at;
+    break;
+  }
   return e;
 }
 
-// The rows that are looked at: all of them, or as many as the limit allows, evenly taken.
-std::vector<RowAt> rows_of(const Scene& scene, uint32_t most) {
-  const std::vector<RowAt>& all = scene.rows();
+// The rows that are looked at: all of them, or as many as the limit allows, evenly taken, and one
+// that is wrong.
+std::vector<RowAt> rows_of(const Evidence& e, uint32_t most) {
+  const std::vector<RowAt>& all = e.scene->rows();
   const size_t stride = (all.size() + most - 1) / std::max(most, 1u);
   std::vector<RowAt> rows;
   for (size_t i = 0; i < all.size(); i += std::max<size_t>(stride, 1)) rows.push_back(all[i]);
+  if (std::find(rows.begin(), rows.end(), *e.wrong) == rows.end()) rows.push_back(*e.wrong);
   return rows;
 }
 
@@ -66,10 +78,11 @@ bool contains_all(const Scene& scene, const std::vector<RowAt>& rows, const Hypo
   return changes;
 }
 
-std::vector<Hypothesis> standing(const Scene& scene, std::vector<Hypothesis> from,
+std::vector<Hypothesis> standing(const Evidence& e, std::vector<Hypothesis> from,
                                  const ExplainLimits& limits) {
+  const Scene& scene = *e.scene;
   // Rows that contradict the contract first: they strike out most.
-  std::vector<RowAt> rows = rows_of(scene, limits.rows_max);
+  std::vector<RowAt> rows = rows_of(e, limits.rows_max);
   std::stable_partition(rows.begin(), rows.end(),
                         [&](const RowAt& at) { return !scene.contains(at, scene.honest(at)); });
   std::erase_if(from, [&](const Hypothesis& h) { return !contains_all(scene, rows, h); });
@@ -86,7 +99,7 @@ std::vector<Hypothesis> narrowed(const std::vector<Hypothesis>& remain, const Ev
                                     [&](const Hypothesis& o) { return o.name == h.name; });
     (found != there.end() ? known : others).push_back(h);
   }
-  std::vector<Hypothesis> left = standing(*e.scene, known, limits);
+  std::vector<Hypothesis> left = standing(e, known, limits);
   left.insert(left.end(), others.begin(), others.end());
   return left;
 }
@@ -98,7 +111,8 @@ Result<void> discriminate(const Evidence& first, const Observe& observe,
     const std::optional<Case> c = varied(first.c, i);
     if (!c) continue;
     KV_ASSIGN_OR_RETURN(const auto e, gather(*c, observe));
-    if (!e->scene || e->scene->variant() != first.scene->variant()) continue;
+    if (!e->wrong || !e->defect.empty()) continue;
+    if (e->scene->variant() != first.scene->variant()) continue;
     std::vector<Hypothesis> left = narrowed(remain, *e, limits);
     if (left.empty() || left.size() == remain.size()) continue;
     remain = std::move(left);
@@ -110,6 +124,11 @@ Result<void> discriminate(const Evidence& first, const Observe& observe,
 std::string sentence_of(const Explanation& e) {
   if (!e.numeric) {
     return "This failure is named by its verdict, not by a value: " + e.verdict.message;
+  }
+  if (e.hypotheses == 0) {
+    return "The fault is not known: every row lies within the bounds that hold for any order of "
+           "arithmetic, so no hypothesis can tell why. " +
+           e.verdict.message;
   }
   if (e.remain.empty()) {
     return fmt::format(
@@ -130,6 +149,7 @@ std::string sentence_of(const Explanation& e) {
 }  // namespace
 
 Result<Explanation> explain(const Case& c, const Observe& observe, const ExplainLimits& limits) {
+  KV_RETURN_IF_ERROR(check_modelled(c));
   KV_ASSIGN_OR_RETURN(const auto evidence, gather(c, observe));
   Explanation e;
   e.verdict = evidence->verdict;
@@ -137,10 +157,16 @@ Result<Explanation> explain(const Case& c, const Observe& observe, const Explain
     return bad_input("expected a case that fails, got one that does not: " + e.verdict.message);
   }
   e.numeric = is_value_failure(e.verdict) && evidence->scene->has_values();
-  if (e.numeric) {
+  if (!evidence->defect.empty()) {
+    return unsupported(
+        "the reading that hypotheses start from contradicts the judge, so that no answer could be "
+        "trusted: " +
+        evidence->defect);
+  }
+  if (e.numeric && evidence->wrong) {
     std::vector<Hypothesis> all = hypotheses(*evidence->scene);
     e.hypotheses = all.size();
-    std::vector<Hypothesis> remain = standing(*evidence->scene, std::move(all), limits);
+    std::vector<Hypothesis> remain = standing(*evidence, std::move(all), limits);
     KV_RETURN_IF_ERROR(discriminate(*evidence, observe, limits, remain, e.cases));
     if (remain.size() > 1) {
       std::erase_if(remain, [](const Hypothesis& h) { return h.name == kLastResort; });

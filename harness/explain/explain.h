@@ -41,7 +41,8 @@ struct Explanation {
   std::string sentence;
 };
 
-/// The case must fail; one that does not is bad input.
+/// The case must fail; one that does not is bad input. One that no reading holds, or whose honest
+/// reading contradicts the judge, is unsupported (trust.h).
 Result<Explanation> explain(const Case& c, const Observe& observe, const ExplainLimits& limits);
 
 }  // namespace kv

@@ -30,6 +30,14 @@ Case busy_case() {
   return c;
 }
 
+// The same, where every head has a sink and an ALiBi slope of its own.
+Case case_of_head_inputs() {
+  Case c = busy_case();
+  c.shape.alibi = c.shape.sinks = true;
+  c.shape.softcap = 5;
+  return c;
+}
+
 /// What a kernel with the fault would have returned.
 Result<Observation> simulate(const Case& c, const std::string& fault) {
   Observation o = fake_observation(c);
@@ -54,8 +62,7 @@ struct Outcomes {
   uint32_t planted = 0, invisible = 0, alone = 0, in_three = 0, in_more = 0, lost = 0;
 };
 
-void count(const std::string& fault, Outcomes& n) {
-  const Case c = busy_case();
+void count(const Case& c, const std::string& fault, Outcomes& n) {
   const auto e = explain(c, [&](const Case& one) { return simulate(one, fault); }, {});
   if (!e.ok()) {
     ++n.invisible;  // this case does not show it: nothing was wrong
@@ -81,13 +88,29 @@ TEST(Explain, NamesWhatIsPlanted) {
   for (const Hypothesis& h : hypotheses(Scene(c, o, 3))) {
     // What says nothing of the cause is not planted. A part of the catalogue, or all of it.
     if (h.name == "lse-wrong-only" || number++ % (full ? 1 : 9) != 0) continue;
-    count(h.name, n);
+    count(c, h.name, n);
   }
   std::printf("planted %u: alone %u, among three %u, among more %u, left out %u; not visible %u\n",
               n.planted, n.alone, n.in_three, n.in_more, n.lost, n.invisible);
   EXPECT_EQ(n.lost, 0u);
   EXPECT_GE(n.planted, full ? 140u : 12u);
   EXPECT_GE((n.alone + n.in_three) * 10, n.planted * 8);
+}
+
+TEST(Explain, NamesWhatIsWrongWithSinksAndAlibi) {
+  const Case c = case_of_head_inputs();
+  const Observation o = fake_observation(c);
+  Outcomes n;
+  for (const Hypothesis& h : hypotheses(Scene(c, o, 3))) {
+    if (h.name.starts_with("sink-") || h.name.starts_with("alibi-")) count(c, h.name, n);
+  }
+  // Faults that have nothing to do with them are named beside them too.
+  for (const char* fault :
+       {"causal-plus-one", "heads-interleaved", "softcap-ignored", "rescale-missing:16:1"}) {
+    count(c, fault, n);
+  }
+  EXPECT_EQ(n.lost + n.in_more, 0u);
+  EXPECT_EQ(n.invisible, 2u);  // no cache of the case needs two splits of 64 or of 128
 }
 
 TEST(Explain, SaysThatItDoesNotKnow) {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "harness/case/data.h"
+#include "harness/case/head_inputs.h"
 #include "harness/core/check.h"
 #include "harness/judge/contract_stage.h"
 #include "harness/judge/value_stage.h"
@@ -79,6 +80,11 @@ Reading Scene::honest(const RowAt& at) const {
   r.layer = at.layer;
   r.scale = case_.shape.scale;
   r.softcap = case_.shape.softcap;
+  const HeadPlace head{at.layer, at.head};
+  if (case_.shape.alibi) r.alibi_slope = alibi_slope(case_, head);
+  r.alibi_anchor =
+      case_.mask.causal == Causal::kTopLeft ? int64_t{at.query} : query_slot(row, at.query);
+  if (case_.shape.sinks) r.sink = sink_logit(case_, head);
   return r;
 }
 
@@ -127,9 +133,13 @@ Scene::Inputs Scene::inputs(const Reading& reading) const {
       row.slots.push_back(i);
       row.keys.insert(row.keys.end(), k.begin(), k.end());
       row.values.insert(row.values.end(), v.begin(), v.end());
-      row.bias.push_back(reading.bias.empty() ? 0 : reading.bias[i]);
+      const double distance =
+          std::fabs(static_cast<double>(i) - static_cast<double>(reading.alibi_anchor));
+      row.bias.push_back((reading.bias.empty() ? 0 : reading.bias[i]) -
+                         reading.alibi_slope * distance);
     }
   }
+  row.sink = reading.sink;
   row.key_scales.assign(row.slots.size(), 1.0);
   row.value_scales.assign(row.slots.size(), 1.0);
   row.span = row.slots.empty() ? 0 : row.slots.back() - row.slots.front() + 1;
@@ -147,7 +157,9 @@ std::vector<double> Scene::scores(const Reading& reading) const {
     for (uint32_t d = 0; d < row.shape.dim_k; ++d) {
       dot += row.query[d] * row.keys[i * row.shape.dim_k + d];
     }
-    scores.push_back(dot * reading.scale);
+    double score = dot * reading.scale;
+    if (reading.softcap > 0) score = reading.softcap * std::tanh(score / reading.softcap);
+    scores.push_back(score + row.bias[i]);
   }
   return scores;
 }
@@ -178,7 +190,8 @@ std::optional<Reading> Scene::effective(const RowAt& at, const Reading& reading)
   if (!reading.empty_is_mean || length == 0) return std::nullopt;
   Reading mean = reading;
   std::fill_n(mean.copies.begin(), length, 1u);
-  mean.scale = 0;
+  mean.scale = mean.alibi_slope = 0;
+  mean.sink.reset();
   mean.lse_open = true;
   return mean;
 }

@@ -36,8 +36,11 @@ struct Reading {
   RowAt query;                      // whose query
   uint32_t key_head = 0, value_head = 0, layer = 0;
   double scale = 1, softcap = 0;
+  double alibi_slope = 0;
+  int64_t alibi_anchor = 0;  // slot that distances are measured from
+  std::optional<double> sink;
   bool keys_as_values = false, values_as_keys = false;
-  std::vector<double> bias;    // added to each slot's score; empty: none
+  std::vector<double> bias;    // added to each slot's score beside ALiBi; empty: none
   double lse_factor = 1;       // times the declared base
   bool lse_open = false;       // the hypothesis says nothing of the LSE
   bool empty_is_mean = false;  // a row that sees nothing gives the mean of all slots

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "harness/case/data.h"
+#include "harness/case/head_inputs.h"
 #include "harness/core/check.h"
 #include "harness/plugin/kverify_plugin.h"
 
@@ -143,6 +144,7 @@ class FakeWorker {
              slot_or_tokenless(c_, sequence, slot), bits);
     std::vector<double> q(s.head_dim_k);
     decode_row(s.query_dtype, bits.data(), q.size(), q.data());
+    const double anchor = c_.mask.causal == Causal::kTopLeft ? query : double(slot);
     std::vector<double> scores;
     double max = kMinusInfinity, sum = 0;
     for (size_t i = 0; i < visible.size(); ++i) {
@@ -153,11 +155,17 @@ class FakeWorker {
         for (size_t c = 0; c < q.size(); ++c) score += q[c] * k[c];
         score *= s.scale;
         if (s.softcap > 0) score = s.softcap * std::tanh(score / s.softcap);
+        if (s.alibi) score -= alibi_slope(c_, {layer, head}) * std::fabs(double(i) - anchor);
       }
       scores.push_back(score);
       max = std::max(max, score);
     }
     if (max == kMinusInfinity) return kMinusInfinity;
+    if (s.sinks) {
+      const double sink = sink_logit(c_, {layer, head});
+      max = std::max(max, sink);
+      sum = std::exp(sink - max);
+    }
     for (size_t i = 0; i < visible.size(); ++i) {
       if (!visible[i]) continue;
       const double weight = std::exp(scores[i] - max);

@@ -1,0 +1,84 @@
+// Hypotheses about what a head brings along: its ALiBi slope and its sink.
+#include <cmath>
+
+#include "harness/case/head_inputs.h"
+#include "harness/explain/catalogue.h"
+
+namespace kv {
+namespace {
+
+constexpr uint32_t kSplits[] = {16, 32, 64, 128};
+constexpr uint32_t kCopiesMax = 8;
+
+// The place of the query head `by` further on, around the end.
+HeadPlace neighbour(const Scene& scene, const RowAt& at, uint32_t by) {
+  return {at.layer, (at.head + by) % scene.c().shape.query_heads};
+}
+
+void add_to_sink(Reading& r, double logit) {
+  if (r.sink) *r.sink += logit;
+}
+
+void alibi_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
+  out.push_back({"alibi-missing", "the ALiBi bias is left out",
+                 [](const Scene&, const RowAt&, Reading& r) { r.alibi_slope = 0; }});
+  out.push_back({"alibi-negated", "the ALiBi bias grows with the distance",
+                 [](const Scene&, const RowAt&, Reading& r) { r.alibi_slope = -r.alibi_slope; }});
+  out.push_back({"alibi-scaled", "the ALiBi bias is multiplied by the scale",
+                 [](const Scene&, const RowAt&, Reading& r) { r.alibi_slope *= r.scale; }});
+  out.push_back({"alibi-from-row", "ALiBi distances are measured from the row's place in the step",
+                 [](const Scene&, const RowAt& at, Reading& r) { r.alibi_anchor = at.query; }});
+  const uint32_t heads = scene.c().shape.query_heads;
+  for (const bool next : {true, false}) {
+    out.push_back({next ? "alibi-head-plus-one" : "alibi-head-minus-one",
+                   std::string("every head has the ALiBi slope of the ") +
+                       (next ? "next" : "previous") + " head",
+                   [by = next ? 1 : heads - 1](const Scene& s, const RowAt& at, Reading& r) {
+                     r.alibi_slope = alibi_slope(s.c(), neighbour(s, at, by));
+                   }});
+  }
+}
+
+void sink_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
+  out.push_back({"sink-missing", "the sink is left out",
+                 [](const Scene&, const RowAt&, Reading& r) { r.sink.reset(); }});
+  out.push_back({"sink-scaled", "the sink is multiplied by the scale",
+                 [](const Scene&, const RowAt&, Reading& r) {
+                   if (r.sink) *r.sink *= r.scale;
+                 }});
+  const uint32_t heads = scene.c().shape.query_heads;
+  for (const bool next : {true, false}) {
+    out.push_back(
+        {next ? "sink-head-plus-one" : "sink-head-minus-one",
+         std::string("every head has the sink of the ") + (next ? "next" : "previous") + " head",
+         [by = next ? 1 : heads - 1](const Scene& s, const RowAt& at, Reading& r) {
+           r.sink = sink_logit(s.c(), neighbour(s, at, by));
+         }});
+  }
+  for (uint32_t copies = 2; copies <= kCopiesMax; ++copies) {
+    const std::string times = std::to_string(copies);
+    out.push_back({"sink-times:" + times, "the sink is counted " + times + " times",
+                   [copies](const Scene&, const RowAt&, Reading& r) {
+                     add_to_sink(r, std::log(double{1} * copies));
+                   }});
+  }
+  for (const uint32_t size : kSplits) {
+    const std::string keys = std::to_string(size);
+    out.push_back({"sink-per-split:" + keys,
+                   "the sink is counted once in each split of " + keys + " keys",
+                   [size](const Scene& s, const RowAt& at, Reading& r) {
+                     const uint32_t length = s.step().rows[at.row].kv_length;
+                     const uint32_t splits = (length + size - 1) / size;
+                     if (splits > 1) add_to_sink(r, std::log(double{1} * splits));
+                   }});
+  }
+}
+
+}  // namespace
+
+void head_input_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
+  if (scene.c().shape.alibi) alibi_hypotheses(scene, out);
+  if (scene.c().shape.sinks) sink_hypotheses(scene, out);
+}
+
+}  // namespace kv

@@ -1,0 +1,81 @@
+// What must not be explained is refused, and the honest reading is held against the judge.
+#include "harness/explain/trust.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/explain/explain.h"
+#include "harness/judge/fake_worker.h"
+#include "harness/judge/judge.h"
+
+namespace kv {
+namespace {
+
+constexpr uint32_t kLastStep = 3;  // of small_case()
+
+Case with(void (*change)(Case&)) {
+  Case c = small_case();
+  change(c);
+  return c;
+}
+
+void expect_refused(const Case& c, const std::string& what) {
+  const auto e = explain(c,
+                         [](const Case&) -> Result<Observation> {
+                           ADD_FAILURE() << "a case that cannot be explained was run";
+                           return bad_input("");
+                         },
+                         {});
+  ASSERT_FALSE(e.ok()) << what;
+  EXPECT_EQ(e.error().kind, ErrorKind::kUnsupported);
+  EXPECT_EQ(e.error().message.find(what), 0u) << e.error().message;
+}
+
+TEST(Trust, RefusesWhatNoReadingHolds) {
+  expect_refused(with([](Case& c) { c.shape.rope = {RopePairing::kNeox, 32}; }), "shape.rope");
+  expect_refused(with([](Case& c) { c.shape.kv_scale = KvScale::kHead; }), "shape.kv_scale");
+  expect_refused(with([](Case& c) { c.mask.encoding = MaskEncoding::kBoolKeep; }), "mask.encoding");
+  expect_refused(
+      with([](Case& c) { std::get<op::Step>(c.ops.back()).rows[0].tree_parents = {-1}; }),
+      "tree_parents");
+  expect_refused(with([](Case& c) { c.engine.emplace(); }), "engine");
+}
+
+TEST(Trust, AcceptsTheReadingOfTheSameCase) {
+  for (const bool sinks : {false, true}) {
+    for (const Causal causal : {Causal::kNone, Causal::kTopLeft, Causal::kBottomRight}) {
+      Case c = small_case();
+      c.shape.sinks = sinks;
+      c.shape.alibi = !sinks || causal == Causal::kTopLeft;
+      c.mask.causal = causal;
+      const Observation seen = fake_observation(c);
+      ASSERT_EQ(judge_observation(c, seen).outcome, Outcome::kPass);
+      EXPECT_EQ(honest_defect(c, seen, kLastStep, Scene(c, seen, kLastStep)), "");
+    }
+  }
+}
+
+// A scene that forgets a part of the case: the planted bug of this check.
+TEST(Trust, FindsAReadingThatLacksAPartOfTheCase) {
+  void (*const forget[])(Case&) = {
+      [](Case& c) { c.shape.sinks = false; },
+      [](Case& c) { c.shape.alibi = false; },
+      [](Case& c) { c.shape.softcap = 0; },
+      [](Case& c) { c.mask.window_left = -1; },
+  };
+  const Case c = with([](Case& full) {
+    full.shape.sinks = full.shape.alibi = true;
+    full.shape.softcap = 3;
+    full.mask.window_left = 2;
+  });
+  const Observation seen = fake_observation(c);
+  ASSERT_EQ(judge_observation(c, seen).outcome, Outcome::kPass);
+  EXPECT_EQ(honest_defect(c, seen, kLastStep, Scene(c, seen, kLastStep)), "");
+  for (const auto change : forget) {
+    Case other = c;
+    change(other);
+    EXPECT_NE(honest_defect(c, seen, kLastStep, Scene(other, seen, kLastStep)), "");
+  }
+}
+
+}  // namespace
+}  // namespace kv
