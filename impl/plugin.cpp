@@ -17,9 +17,12 @@ StatusOr<DType> dtype_of(const char* name, DLDataType dtype) {
     if (dtype.code == kDLBfloat && dtype.bits == 16) return DType::kBF16;
     if (dtype.code == kDLFloat && dtype.bits == 32) return DType::kF32;
     if (dtype.code == kDLInt && dtype.bits == 32) return DType::kI32;
+    if (dtype.code == kDLUInt && dtype.bits == 32) return DType::kU32;
+    if (dtype.code == kDLBool && dtype.bits == 8) return DType::kBool;
   }
-  return unsupported(name, ": expected fp16, bf16, fp32 or int32, got type code ", int{dtype.code},
-                     " with ", int{dtype.bits}, " bits and ", dtype.lanes, " lanes");
+  return unsupported(name, ": expected fp16, bf16, fp32, int32, uint32 or bool, got type code ",
+                     int{dtype.code}, " with ", int{dtype.bits}, " bits and ", dtype.lanes,
+                     " lanes");
 }
 
 struct Named {
@@ -58,9 +61,8 @@ Status check_offered(const kv_attention_shape& s) {
       {s.head_dim_k != s.head_dim_v, "K and V of different head dimension"},
       {s.rope != KV_ROPE_NONE, "RoPE"},
       {s.kv_scale != KV_SCALE_NONE, "a quantised cache"},
-      {s.mask_encoding != KV_MASK_NONE, "explicit masks"},
-      {s.tree != 0, "tree masks"},
-      {(s.padding & KV_PAD_HOLES) != 0, "padding inside a request"},
+      {(s.padding & KV_PAD_HOLES) != 0 && s.mask_encoding == KV_MASK_NONE,
+       "padding inside a request without a mask"},
   };
   for (const auto& [asked, what] : missing) {
     if (asked) return unsupported("shape: kvattn does not offer ", what);
@@ -83,9 +85,13 @@ StatusOr<AttentionShape> to_shape(const kv_attention_shape* s) {
                          ", got ", dtype_name(*same));
     }
   }
-  if (s->causal > KV_CAUSAL_BOTTOM_RIGHT) {
-    return refused("shape: expected causal 0, 1 or 2, got ", s->causal);
+  if (s->causal > KV_CAUSAL_BOTTOM_RIGHT || s->mask_encoding > KV_MASK_ADDITIVE) {
+    return refused("shape: expected causal 0 to 2 and mask encoding 0 to 4, got ", s->causal,
+                   " and ", s->mask_encoding);
   }
+  StatusOr<DType> mask_dtype = DType::kF32;
+  if (s->mask_encoding == KV_MASK_ADDITIVE) mask_dtype = dtype_of("mask", s->mask_dtype);
+  if (!mask_dtype.ok()) return mask_dtype.status();
   AttentionShape shape{.query_heads = s->query_heads,
                        .kv_heads = s->kv_heads,
                        .head_dim = s->head_dim_k,
@@ -95,7 +101,9 @@ StatusOr<AttentionShape> to_shape(const kv_attention_shape* s) {
                        .causal = static_cast<Causal>(s->causal),
                        .window_left = s->window_left,
                        .window_right = s->window_right,
-                       .softcap = s->softcap};
+                       .softcap = s->softcap,
+                       .mask = static_cast<MaskEncoding>(s->mask_encoding),
+                       .mask_dtype = *mask_dtype};
   if (Status status = check_shape(shape); !status.ok()) return status;
   return shape;
 }
@@ -113,6 +121,11 @@ Status head_view(const char* name, const float* data, bool is_used, int64_t head
   if (data == nullptr) return refused(name, ": the shape says that it is given, got null");
   view = dense_view(const_cast<float*>(data), DType::kF32, {heads}, 1);
   return {};
+}
+
+/// A tensor that the plugin may have been given.
+Status optional_view(const char* name, const DLTensor* tensor, TensorView& view) {
+  return tensor == nullptr ? Status() : to_view({name, *tensor, view});
 }
 
 kv_status supports(const kv_attention_shape* shape, kv_error* why) {
@@ -201,6 +214,11 @@ kv_status attend_batch(const kv_attend_args* args, kv_error* why) {
   }
   if (status.ok()) {
     status = head_view("sinks", args->sinks, args->shape->sinks != 0, heads, call.sinks);
+  }
+  if (status.ok()) status = optional_view("mask", args->mask, call.mask);
+  if (status.ok()) status = optional_view("tree_mask", args->tree_mask, call.tree_mask);
+  if (status.ok()) {
+    status = optional_view("tree_first_slots", args->tree_first_slots, call.tree_first_slots);
   }
   return answer(status.ok() ? attend(call, made, *shape) : status, why);
 }

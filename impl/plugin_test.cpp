@@ -52,7 +52,6 @@ TEST(Plugin, SaysWhatItDoesNotOffer) {
                       Spoil([](kv_attention_shape& s) { s.rope = KV_ROPE_NEOX; }),
                       Spoil([](kv_attention_shape& s) { s.kv_scale = KV_SCALE_HEAD; }),
                       Spoil([](kv_attention_shape& s) { s.mask_encoding = KV_MASK_ADDITIVE; }),
-                      Spoil([](kv_attention_shape& s) { s.tree = 1; }),
                       Spoil([](kv_attention_shape& s) { s.padding = KV_PAD_HOLES; }),
                       Spoil([](kv_attention_shape& s) { s.kv_dtype.bits = 8; }),
                       Spoil([](kv_attention_shape& s) { s.output_dtype.bits = 16; })}) {

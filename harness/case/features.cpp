@@ -23,6 +23,8 @@ constexpr auto kFeatureNames = std::to_array<std::string_view>({
     "prefill_chunk",
     "padding_left",
     "padding_right",
+    "padding_holes",
+    "verify_tree",
     "page_straddle",
     "pages_out_of_order",
     "length_mod_page_0",
@@ -58,6 +60,14 @@ constexpr auto kFeatureNames = std::to_array<std::string_view>({
     "causal_bottom_right",
     "window_left",
     "window_right",
+    "mask_packed_bits",
+    "mask_bool_keep",
+    "mask_bool_block",
+    "mask_additive",
+    "mask_finite_minimum",
+    "mask_broadcast_batch",
+    "mask_broadcast_head",
+    "mask_broadcast_query",
     "page_slots_1",
     "page_slots_2_to_8",
     "page_slots_16",
@@ -131,6 +141,17 @@ Feature sharing_class(const Shape& shape) {
   return shape.kv_heads == 1 ? Feature::kMqa : Feature::kGqa;
 }
 
+void count_mask(const Mask& mask, FeatureSet& met) {
+  if (mask.encoding == MaskEncoding::kNone) return;
+  const auto index = static_cast<size_t>(mask.encoding) - 1;
+  ++met.count[static_cast<size_t>(Feature::kMaskPackedBits) + index];
+  const bool additive = mask.encoding == MaskEncoding::kAdditive;
+  met[Feature::kMaskFiniteMinimum] += additive && mask.additive_finite_minimum;
+  met[Feature::kMaskBroadcastBatch] += mask.broadcast_batch;
+  met[Feature::kMaskBroadcastHead] += mask.broadcast_head;
+  met[Feature::kMaskBroadcastQuery] += mask.broadcast_query;
+}
+
 void count_settings(const Case& c, FeatureSet& met) {
   const Shape& shape = c.shape;
   ++met[sharing_class(shape)];
@@ -145,6 +166,7 @@ void count_settings(const Case& c, FeatureSet& met) {
   met[Feature::kSinks] += shape.sinks;
   met[Feature::kWindowLeft] += c.mask.window_left >= 0;
   met[Feature::kWindowRight] += c.mask.window_right >= 0;
+  count_mask(c.mask, met);
   ++met[page_slots_class(c.pool.page_slots)];
   ++met[nth(Feature::kOrderIdentity, c.pool.order)];
   ++met[nth(Feature::kLayoutSlotHead, c.pool.layout)];
@@ -162,13 +184,21 @@ bool is_decode(const op::StepRow& row, const PlannedRow& plan) {
 }
 bool is_prefill(const op::StepRow& row) { return row.append > 1 && row.queries > 1; }
 
+bool sees_nothing(const Case& c, const Sequence& sequence, const PlannedRow& plan, uint32_t query) {
+  if (c.mask.encoding == MaskEncoding::kNone && plan.tree_parents.empty()) {
+    return visible_range(c.mask, plan, query).size() == 0;
+  }
+  const std::vector<uint8_t> visible = visible_slots(c, sequence, plan, query);
+  return std::none_of(visible.begin(), visible.end(), [](uint8_t v) { return v != 0; });
+}
+
 void count_queries(const Case& c, const Sequence& sequence, const PlannedRow& plan,
                    FeatureSet& met) {
   for (uint32_t q = 0; q < plan.queries; ++q) {
     const int64_t slot = query_slot(plan, q);
     const bool pad = slot >= 0 && sequence.slots[static_cast<size_t>(slot)].pad;
     met[Feature::kPadQueryRow] += pad;
-    met[Feature::kEmptyRow] += !pad && visible_range(c.mask, plan, q).size() == 0;
+    met[Feature::kEmptyRow] += !pad && sees_nothing(c, sequence, plan, q);
   }
 }
 
@@ -186,6 +216,11 @@ void count_row(const op::StepRow& row, const PlannedRow& plan, FeatureSet& met) 
   met[Feature::kPrefillChunk] += is_prefill(row) && !was_empty;
   met[Feature::kPaddingLeft] += row.pad_left > 0;
   met[Feature::kPaddingRight] += row.pad_right > 0;
+  met[Feature::kPaddingHoles] += plan.holes;
+  const auto& parents = row.tree_parents;
+  bool branches = false;
+  for (size_t i = 1; i < parents.size(); ++i) branches |= parents[i] != static_cast<int32_t>(i) - 1;
+  met[Feature::kVerifyTree] += branches && attends;
 }
 
 void count_pages(const Case& c, const Sequence& sequence, FeatureSet& met) {

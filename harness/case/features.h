@@ -28,6 +28,8 @@ enum class Feature : uint8_t {
   kPrefillChunk,  // appends several tokens to a non-empty cache and attends with them
   kPaddingLeft,
   kPaddingRight,
+  kPaddingHoles,
+  kVerifyTree,  // a row with a tree that branches
   // pages
   kPageStraddle,     // slots in more than one page
   kPagesOutOfOrder,  // a page followed by one that is not its physical successor
@@ -66,6 +68,14 @@ enum class Feature : uint8_t {
   kCausalBottomRight,
   kWindowLeft,
   kWindowRight,
+  kMaskPackedBits,
+  kMaskBoolKeep,
+  kMaskBoolBlock,
+  kMaskAdditive,
+  kMaskFiniteMinimum,
+  kMaskBroadcastBatch,
+  kMaskBroadcastHead,
+  kMaskBroadcastQuery,
   // pool
   kPageSlots1,
   kPageSlots2To8,

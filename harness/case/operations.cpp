@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -19,6 +20,8 @@ struct Held {
   bool ends_with_pad = false;  // PAD slots after a real token
   uint64_t pages = 0;
 };
+
+constexpr uint64_t kAtMost = uint64_t{1} << 28;  // keeps products within 64 bits
 
 struct Ever {
   uint32_t prefix_depth = 0;
@@ -50,6 +53,7 @@ class OperationChecker {
 
   Result<void> check_row(const op::StepRow& row, const std::string& where);
   Result<void> check_totals(const op::Step& step, uint64_t step_tokens, uint64_t step_queries);
+  uint64_t mask_bytes_max(const op::Step& step) const;
   Result<void> check_overrides() const;
   Result<void> release(RequestId request);
   Error not_live(const std::string& where, RequestId request) const;
@@ -134,6 +138,20 @@ Result<void> OperationChecker::check(const op::Step& step) {
   return check_totals(step, tokens, queries);
 }
 
+// Of the mask tensor, in the widest encoding.
+uint64_t OperationChecker::mask_bytes_max(const op::Step& step) const {
+  if (case_.mask.encoding == MaskEncoding::kNone) return 0;
+  uint64_t queries = 1, slots = 1;
+  for (const op::StepRow& row : step.rows) {
+    queries = std::max<uint64_t>(queries, row.queries);
+    slots = std::max(slots, live_.at(row.request).slots);
+  }
+  const uint64_t planes = uint64_t{case_.mask.broadcast_batch ? 1 : step.rows.size()} *
+                          (case_.mask.broadcast_head ? 1 : case_.shape.query_heads);
+  return std::min(planes * (case_.mask.broadcast_query ? 1 : queries), kAtMost) *
+         std::min(slots, kAtMost) * 4;
+}
+
 // An override that no slot receives would change nothing, silently.
 Result<void> OperationChecker::check_overrides() const {
   const auto& overrides = case_.data.overrides;
@@ -152,16 +170,15 @@ Result<void> OperationChecker::check_overrides() const {
 Result<void> OperationChecker::check_row(const op::StepRow& row, const std::string& where) {
   const auto found = live_.find(row.request);
   if (found == live_.end()) return not_live(where, row.request);
-  if (!row.tree_parents.empty()) {
-    return unsupported(where + ".tree_parents: trees are not supported at the kernel level");
-  }
   Held& held = found->second;
   const bool hole =
       row.append > 0 && held.real_tokens > 0 && (held.ends_with_pad || row.pad_left > 0);
-  if (hole) {
+  const bool tells_holes =
+      case_.mask.encoding != MaskEncoding::kNone && !case_.mask.broadcast_batch;
+  if (hole && !tells_holes) {
     return unsupported(where +
-                       ": PAD slots between real tokens (holes) are not supported at the "
-                       "kernel level");
+                       ": PAD slots between real tokens (holes) need a mask tensor with a row for "
+                       "each request");
   }
   if (held.real_tokens == 0 && row.append > 0) {
     held.pad_left = held.slots + row.pad_left;
@@ -207,7 +224,8 @@ Result<void> OperationChecker::check_totals(const op::Step& step, uint64_t step_
   const Shape& shape = case_.shape;
   const uint64_t dims = shape.head_dim_k + shape.head_dim_v;
   const uint64_t bytes =
-      4 * dims * (step_queries * shape.query_heads + step_tokens * shape.kv_heads);
+      4 * dims * (step_queries * shape.query_heads + step_tokens * shape.kv_heads) +
+      mask_bytes_max(step);
   if (bytes > limits::kStepBytesMax) {
     return bad_input(fmt::format("ops[{}]: the step's tensors need {} bytes, expected at most {}",
                                  index_, bytes, limits::kStepBytesMax));
@@ -224,7 +242,6 @@ Result<void> check_kernel_level(const Case& c) {
     return unsupported(std::string(what) + " not supported at the kernel level");
   };
   const Shape& shape = c.shape;
-  if (c.mask.encoding != MaskEncoding::kNone) return refuse("mask.encoding: mask tensors are");
   if (shape.rope.pairing != RopePairing::kNone) return refuse("shape.rope: RoPE is");
   if (shape.kv_scale != KvScale::kNone) return refuse("shape.kv_scale: dequantisation scales are");
   for (const DType type : {shape.query_dtype, shape.kv_dtype, shape.output_dtype}) {

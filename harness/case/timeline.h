@@ -103,7 +103,7 @@ inline int64_t query_slot(const PlannedRow& row, uint32_t query) {
 Slot slot_or_tokenless(const Case& c, const Sequence& sequence, int64_t slot);
 
 /// Visible keys of query row `query` (0-based among row.queries) as 0/1 for each of row.kv_length
-/// slots, from the definition of the mask over slots: real, causal limit, window, tree. This is
+/// slots, from the definition of the mask over slots: real, causal, window, tree, tensor. This is
 /// for showing and for generators; the reference has its own from its own definition.
 std::vector<uint8_t> visible_slots(const Case& c, const Sequence& sequence, const PlannedRow& row,
                                    uint32_t query);

@@ -178,13 +178,16 @@ TEST(Timeline, RefusesAsUnsupportedWhatItCannotExecute) {
   const auto kind = [](const Case& c) { return Timeline::create(c).error().kind; };
   EXPECT_EQ(kind(small_case({admit, op::Fork{RequestId(0), RequestId(1)}})),
             ErrorKind::kUnsupported);
-  EXPECT_EQ(kind(small_case(
-                {admit, one_row({.request = RequestId(0), .append = 1, .tree_parents = {-1}})})),
-            ErrorKind::kUnsupported);
   // PAD after real tokens is lawful at the end, and a hole once real tokens follow.
   const op::Step padded = one_row({.request = RequestId(0), .append = 2, .pad_right = 1});
   EXPECT_EQ(refusal(small_case({admit, padded})), "");
   EXPECT_EQ(kind(small_case({admit, padded, padded})), ErrorKind::kUnsupported);
+  // A mask tensor tells holes, as long as requests do not share it.
+  Case masked = small_case({admit, padded, padded});
+  masked.mask.encoding = MaskEncoding::kBoolKeep;
+  EXPECT_EQ(refusal(masked), "");
+  masked.mask.broadcast_batch = true;
+  EXPECT_EQ(kind(masked), ErrorKind::kUnsupported);
   Case quantised = small_case({admit});
   quantised.shape.kv_scale = KvScale::kTensor;
   EXPECT_EQ(kind(quantised), ErrorKind::kUnsupported);
@@ -241,6 +244,7 @@ TEST(Visibility, ATreeRowSeesItsAncestorsAndTheOldTokens) {
                              one_row({.request = RequestId(0), .append = 5, .queries = 3})});
   const Walked walked = walk(c);
   PlannedRow row = walked.last.rows[0];
+  row.append_slots = 3;
   row.tree_parents = {-1, 0, 0};
   const auto sees = [&](uint32_t q) {
     return visible_slots(c, walked.timeline.sequence(RequestId(0)), row, q);

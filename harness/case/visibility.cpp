@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/case/mask_bits.h"
 #include "harness/core/check.h"
 
 namespace kv {
@@ -20,20 +21,23 @@ bool causal_and_window_allow(const Mask& mask, const PlannedRow& row, uint32_t q
   return true;
 }
 
-// Of the new tokens of a verify step, a row sees its own token and that token's ancestors.
-bool tree_allows(const PlannedRow& row, uint32_t query, int64_t key) {
-  const auto new_tokens = static_cast<int64_t>(row.tree_parents.size());
-  const int64_t first_new = int64_t{row.kv_length} - new_tokens;
-  if (key < first_new) return true;
-  int64_t node = query_slot(row, query) - first_new;
-  for (int64_t steps = 0; node >= 0 && steps <= new_tokens; ++steps) {
-    if (node == key - first_new) return true;
-    node = row.tree_parents[static_cast<size_t>(node)];
-  }
-  return false;
-}
-
 }  // namespace
+
+// Of the new tokens of a verify step, a row sees its own token and that token's ancestors.
+bool tree_shows(const Sequence& sequence, const PlannedRow& row, TreePlace where) {
+  const int64_t first_new = int64_t{row.kv_length} - row.append_slots;
+  const auto node_of = [&](int64_t slot) -> int64_t {
+    if (slot < first_new || sequence.slots.at(static_cast<size_t>(slot)).pad) return -1;
+    int64_t node = 0;
+    for (int64_t s = first_new; s < slot; ++s) node += !sequence.slots[static_cast<size_t>(s)].pad;
+    return node;
+  };
+  const int64_t key_node = row.tree_parents.empty() ? -1 : node_of(where.key);
+  int64_t node = row.tree_parents.empty() ? -1 : node_of(where.query_slot);
+  if (key_node < 0 || node < 0) return true;
+  while (node > key_node) node = row.tree_parents.at(static_cast<size_t>(node));
+  return node == key_node;
+}
 
 std::vector<uint8_t> visible_slots(const Case& c, const Sequence& sequence, const PlannedRow& row,
                                    uint32_t query) {
@@ -41,9 +45,9 @@ std::vector<uint8_t> visible_slots(const Case& c, const Sequence& sequence, cons
            "the row is not of this sequence");
   std::vector<uint8_t> visible(row.kv_length);
   for (uint32_t key = 0; key < row.kv_length; ++key) {
-    const bool allowed = row.tree_parents.empty() ? causal_and_window_allow(c.mask, row, query, key)
-                                                  : tree_allows(row, query, key);
-    visible[key] = allowed && !sequence.slots[key].pad;
+    visible[key] = !sequence.slots[key].pad && causal_and_window_allow(c.mask, row, query, key) &&
+                   tree_shows(sequence, row, {query_slot(row, query), key}) &&
+                   mask_shows(c, sequence, {query, key});
   }
   return visible;
 }

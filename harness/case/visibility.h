@@ -1,5 +1,6 @@
 // Purpose: which slots a query row sees, as one range, for callers that only count.
-// Contract: agrees with visible_slots for sequences without holes and rows without trees.
+// Contract: agrees with visible_slots for sequences without holes, rows without trees and cases
+// without a mask tensor.
 #pragma once
 
 #include <cstdint>
@@ -14,5 +15,13 @@ struct SlotRange {
 };
 
 SlotRange visible_range(const Mask& mask, const PlannedRow& row, uint32_t query);
+
+/// Whether the tree of a verify step lets a row see a key: old slots and PAD are no part of it, and
+/// a row that stands there is not restricted.
+struct TreePlace {
+  int64_t query_slot = 0;
+  int64_t key = 0;
+};
+bool tree_shows(const Sequence& sequence, const PlannedRow& row, TreePlace where);
 
 }  // namespace kv

@@ -47,7 +47,8 @@ class Check {
     }
     KV_ASSIGN_OR_RETURN(Examiner examiner, Examiner::start(options_.bench));
     say_hello(examiner.hello());
-    source_.set_drawing({.variants = examiner.hello().plugin.variants});
+    source_.set_drawing(
+        {.variants = examiner.hello().plugin.variants, .offered = examiner.hello().offered});
     const Result<void> outcome = examine_all(examiner);
     progress_.clear();
     const bool stopped_by_user = interrupted();
@@ -75,6 +76,12 @@ class Check {
         "with seed {}\n",
         kVersion, hello.plugin.name, hello.plugin.version, device_name(options_.bench.device),
         corpus_files(options_.corpus).size(), options_.seed));
+    std::string missing;
+    for (size_t i = 0; i < kAxisCount; ++i) {
+      const auto axis = static_cast<Axis>(i);
+      if (!hello.offered.has(axis)) missing += fmt::format(", {}", axis_name(axis));
+    }
+    if (!missing.empty()) output_.say("not offered, not drawn: " + missing.substr(2) + "\n");
   }
 
   Result<void> examine_all(Examiner& examiner) {

@@ -4,14 +4,15 @@
 // it costs the CPU device about a millisecond (mostly) to ten. Relations are drawn, not sizes:
 // lengths equal to, one off, multiples of, coprime to pages and tiles; group against KV heads; page
 // count against need. Axes are switched off case by case (swarm testing), so that rare settings
-// meet each other. The same choices give the same case on every machine; other options change the
-// forced variant and nothing else.
+// meet each other. The same choices give the same case on every machine; other variants
+// change the forced variant and nothing else.
 // Example:  PhiloxSource choices(seed, index);  Case c = draw(choices);
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "harness/case/axis.h"
 #include "harness/case/case.h"
 #include "harness/gen/choice_source.h"
 
@@ -19,6 +20,7 @@ namespace kv {
 
 struct DrawOptions {
   std::vector<std::string> variants = {};  // of the plugin, that a case may force
+  AxisSet offered = AxisSet::all();        // what the plugin offers; the rest is not drawn
 };
 
 Case draw(ChoiceSource& choices, const DrawOptions& options = {});

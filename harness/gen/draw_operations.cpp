@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint32_t kRequestsMax = 5;
 constexpr uint32_t kStepsMax = 10;
+constexpr uint32_t kTreeTokensMax = 48;
 constexpr uint32_t kQueriesBeyondMax = 3;  // query rows that stand before the first slot
 
 // A live request.
@@ -92,14 +93,30 @@ class Operations {
   }
 
   void append(Live& live, op::StepRow& row) {
-    const uint32_t most = std::min(std::max(live.prompt_left, 1u), longest_ - live.slots);
+    // A verify step proposes several tokens.
+    const uint32_t usual = swarm_.trees && live.prompt_left == 0
+                               ? static_cast<uint32_t>(choices_.between(1, 8))
+                               : std::max(live.prompt_left, 1u);
+    const uint32_t most = std::min(usual, longest_ - live.slots);
     row.append =
         swarm_.chunks ? static_cast<uint32_t>(draw_part(choices_, page_slots(), most)) : most;
     if (swarm_.padding) pad(live, row);
     live.prompt_left -= std::min(live.prompt_left, row.append);
     live.real_tokens += row.append;
     live.slots += row.pad_left + row.append + row.pad_right;
-    live.closed = row.pad_right > 0;
+    const bool holes =
+        swarm_.holes && case_.mask.encoding != MaskEncoding::kNone && !case_.mask.broadcast_batch;
+    live.closed = row.pad_right > 0 && !holes;
+    if (swarm_.trees && row.append > 1 && row.append <= kTreeTokensMax && choices_.one_in(2)) {
+      tree(row);
+    }
+  }
+
+  // Any forest: the parent of a token is an earlier one, or the root.
+  void tree(op::StepRow& row) {
+    for (uint32_t i = 0; i < row.append; ++i) {
+      row.tree_parents.push_back(static_cast<int32_t>(choices_.below(i + 1)) - 1);
+    }
   }
 
   // To the left only before the first real token; to the right for good.

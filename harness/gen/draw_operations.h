@@ -1,6 +1,6 @@
 // Purpose: the operations of a case: who is admitted, which rows each step computes, who leaves
 // when; and the number of pages, which is drawn against what the operations need.
-// Contract: lawful whatever is chosen (no holes, no row of a request that left, pages suffice), at
+// Contract: lawful whatever is chosen (no row of a request that left, pages suffice), at
 // least one row attends, and the sum of row costs keeps to swarm.budget except for one small row.
 #pragma once
 

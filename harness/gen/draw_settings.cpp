@@ -76,6 +76,16 @@ Mask draw_mask(ChoiceSource& choices, const Swarm& swarm, const Pool& pool) {
   return mask;
 }
 
+void draw_encoding(ChoiceSource& choices, Mask& mask) {
+  mask.encoding = choices.pick({MaskEncoding::kBoolKeep, MaskEncoding::kBoolBlock,
+                                MaskEncoding::kPackedBits, MaskEncoding::kAdditive});
+  mask.broadcast_batch = choices.one_in(3);
+  mask.broadcast_head = !choices.one_in(3);
+  mask.broadcast_query = choices.one_in(3);
+  mask.additive_dtype = choices.pick({DType::kF32, DType::kF16, DType::kBf16});
+  mask.additive_finite_minimum = choices.one_in(2);
+}
+
 Pool draw_pool(ChoiceSource& choices, const Swarm& swarm) {
   Pool pool;
   pool.order = PageOrder::kIdentity;
@@ -108,6 +118,7 @@ Case draw_settings(ChoiceSource& choices, const Swarm& swarm) {
   c.shape = draw_shape(choices, swarm);
   c.pool = draw_pool(choices, swarm);
   c.mask = draw_mask(choices, swarm, c.pool);
+  if (swarm.masks && choices.one_in(2)) draw_encoding(choices, c.mask);
   if (swarm.designs) c.data.design = draw_design(choices);
   if (c.data.design == Design::kDyadic) c.shape.scale = kLn2;
   // Subset select needs a score of -64 within the range of fp16.

@@ -12,7 +12,7 @@ namespace kv {
 struct Swarm {
   bool types, wide_heads, sharing, layers, scales;     // shape
   bool softcaps, alibi, sinks;                         // logits
-  bool windows, top_left;                              // mask
+  bool windows, top_left, masks, trees, holes;         // mask
   bool pages, orders, layouts, poisons, slack;         // pool
   bool padding, batches, chunks, cancels, empty_rows;  // histories
   bool odd_queries, attend_only, append_only, prefixes, offsets;
@@ -26,12 +26,12 @@ struct Swarm {
 inline Swarm draw_swarm(ChoiceSource& choices) {
   Swarm s{};
   for (bool* axis :
-       {&s.types,   &s.wide_heads, &s.sharing,     &s.layers,      &s.scales,      &s.softcaps,
-        &s.alibi,   &s.sinks,      &s.windows,     &s.top_left,    &s.pages,       &s.orders,
-        &s.layouts, &s.poisons,    &s.slack,       &s.padding,     &s.batches,     &s.chunks,
-        &s.cancels, &s.empty_rows, &s.odd_queries, &s.attend_only, &s.append_only, &s.prefixes,
-        &s.offsets, &s.designs,    &s.schedules,   &s.roundings,   &s.repeats,     &s.splits,
-        &s.variants}) {
+       {&s.types,       &s.wide_heads,  &s.sharing,  &s.layers,   &s.scales,     &s.softcaps,
+        &s.alibi,       &s.sinks,       &s.windows,  &s.top_left, &s.masks,      &s.trees,
+        &s.holes,       &s.pages,       &s.orders,   &s.layouts,  &s.poisons,    &s.slack,
+        &s.padding,     &s.batches,     &s.chunks,   &s.cancels,  &s.empty_rows, &s.odd_queries,
+        &s.attend_only, &s.append_only, &s.prefixes, &s.offsets,  &s.designs,    &s.schedules,
+        &s.roundings,   &s.repeats,     &s.splits,   &s.variants}) {
     *axis = choices.one_in(2);
   }
   // Mostly small: many short cases find more than few long ones.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "harness/case/mask_bits.h"
 #include "harness/plugin/kverify_plugin.h"
 #include "reference/visible.h"
 
@@ -212,8 +213,9 @@ std::optional<Failure> judge_trespasses(const OpObservation& seen) {
 VisibleSets visible_sets(const StepView& view) {
   VisibleSets sets;
   for (const PlannedRow& row : view.step.rows) {
+    const Sequence& sequence = view.timeline.sequence(row.request);
     std::vector<uint8_t> real;
-    for (const Slot& slot : view.timeline.sequence(row.request).slots) real.push_back(!slot.pad);
+    for (const Slot& slot : sequence.slots) real.push_back(!slot.pad);
     real.resize(row.kv_length);
     const reference::MaskGeometry geometry{.causal = view.c.mask.causal,
                                            .window_left = view.c.mask.window_left,
@@ -224,6 +226,9 @@ VisibleSets visible_sets(const StepView& view) {
                                            .tree_parents = row.tree_parents};
     for (uint32_t q = 0; q < row.queries; ++q) {
       sets.push_back(reference::visible_keys(geometry, q));
+      for (uint32_t key = 0; key < row.kv_length; ++key) {
+        sets.back()[key] = sets.back()[key] && mask_shows(view.c, sequence, {q, key});
+      }
     }
   }
   return sets;

@@ -62,10 +62,11 @@ enum { KV_ROPE_NONE = 0, KV_ROPE_NEOX = 1, KV_ROPE_INTERLEAVED = 2 };
 enum { KV_PAD_LEFT = 1, KV_PAD_RIGHT = 2, KV_PAD_HOLES = 4 };
 enum {
   KV_MASK_NONE = 0,
-  KV_MASK_PACKED_BITS = 1, /* bit set: key visible */
+  KV_MASK_PACKED_BITS = 1, /* bit k % 32 of 32-bit word k / 32 set: key k visible */
   KV_MASK_BOOL_KEEP = 2,   /* 1: key visible */
   KV_MASK_BOOL_BLOCK = 3,  /* 1: key hidden */
-  KV_MASK_ADDITIVE = 4     /* added to the logit; hidden keys are -inf or the finite minimum */
+  KV_MASK_ADDITIVE = 4     /* added to the logit; a key at -inf, or at the dtype's lowest finite
+                              value, is hidden: a row that sees no other key is empty */
 };
 enum {
   KV_SCALE_NONE = 0,
@@ -99,7 +100,7 @@ typedef struct kv_attention_shape {
                                      dimensions that are rotated */
   double rope_theta;
   uint32_t kv_scale;              /* KV_SCALE_*: granularity of dequantisation scales */
-  uint32_t tree;                  /* 1: rows of a verify step carry a tree mask */
+  uint32_t tree;                  /* 1: rows of some steps carry a tree mask */
 } kv_attention_shape;
 
 /* One batch, described on the host, for planning. */
@@ -177,12 +178,19 @@ typedef struct kv_attend_args {
   DLTensor lse;                   /* float32 [tokens, query_heads] or [query_heads, tokens], as
                                      conventions.lse_layout says; natural log or base 2 likewise */
   void* workspace;                /* plan->workspace_bytes bytes, aligned to 256; NULL when 0 */
-  const DLTensor* mask;           /* NULL unless shape.mask_encoding; shape [B|1, H|1, Q|1, K] */
+  const DLTensor* mask;           /* NULL unless shape.mask_encoding; shape [B|1, H|1, Q|1, K], K in
+                                     slots or (packed bits) words: row b, query head h, query row i
+                                     of its request, slot k. Hides keys that causal limit, window,
+                                     key_begin and key_end leave visible; its rows are aligned to
+                                     one element only */
   const float *alibi_slopes, *sinks; /* device [query_heads], NULL unless used */
-  const DLTensor* tree_mask;      /* packed bits [tokens, words]: bit k of row t set when new token
-                                     k of the same request is visible; NULL unless shape.tree */
+  const DLTensor* tree_mask;      /* packed 32-bit words [tokens, words]: bit k of row t set when
+                                     slot tree_first_slots[b] + k of its request b is visible, as
+                                     far as causal limit, window and mask leave it visible. Slots
+                                     before the first are not restricted. NULL without a tree */
   const DLTensor* positions;      /* int64 [tokens], for RoPE; NULL unless used */
   void* stream;
+  const DLTensor* tree_first_slots; /* int32 [rows]; NULL exactly when tree_mask is */
 } kv_attend_args;
 
 typedef struct kv_kernel_level {

@@ -44,7 +44,7 @@ std::string counts_text(const std::map<std::string, uint64_t>& counts) {
 bool is_told(Feature feature) {
   return feature <= Feature::kPositionOffset || feature == Feature::kGqa ||
          feature == Feature::kMqa ||
-         (feature >= Feature::kSoftcap && feature <= Feature::kWindowRight) ||
+         (feature >= Feature::kSoftcap && feature <= Feature::kMaskBroadcastQuery) ||
          feature >= Feature::kScheduleSeed;
 }
 

@@ -77,6 +77,8 @@ Batch make_batch(const Case& c, const Timeline& timeline, const PlannedStep& ste
   }
   batch.table_columns = static_cast<uint32_t>(pages_max) + 1;
   fill_block_table(c, timeline, step, batch);
+  batch.mask = make_mask(c, timeline, step);
+  batch.tree = make_tree_mask(timeline, step);
   std::sort(batch.written_pages.begin(), batch.written_pages.end());
   return batch;
 }

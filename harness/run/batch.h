@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/case/timeline.h"
+#include "harness/run/mask_tensor.h"
 
 namespace kv {
 
@@ -22,6 +23,8 @@ struct Batch {
   std::vector<int32_t> query_lengths, kv_lengths, key_begin, key_end;  // [rows]
   std::vector<int64_t> append_positions;                               // [appended_tokens]
   std::vector<int64_t> query_positions;                                // [query_tokens]
+  MaskTensor mask;
+  TreeMask tree;
   std::vector<PageId> written_pages;  // ascending: pages that the append writes
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <limits>
 
 #include "harness/run/device_buffer.h"
@@ -74,7 +75,69 @@ TEST(Shape, DeclaresThePaddingOfAllSteps) {
   EXPECT_EQ(plugin_shape(two_requests()).padding, uint32_t{KV_PAD_LEFT});
   Case c = two_requests();
   std::get<op::Step>(c.ops[2]).rows[0].pad_right = 1;
-  EXPECT_EQ(plugin_shape(c).padding, uint32_t{KV_PAD_LEFT | KV_PAD_RIGHT});
+  EXPECT_EQ(plugin_shape(c).padding, uint32_t{KV_PAD_LEFT | KV_PAD_RIGHT | KV_PAD_HOLES});
+  std::get<op::Step>(c.ops[3]).rows[1].append = 0;
+  EXPECT_EQ(plugin_shape(c).padding, uint32_t{KV_PAD_LEFT | KV_PAD_RIGHT}) << "no token follows";
+}
+
+// 0/1 for each element of a mask tensor, whatever its encoding.
+std::vector<uint8_t> shown(const Case& c, const MaskTensor& mask) {
+  const bool packed = c.mask.encoding == MaskEncoding::kPackedBits;
+  const size_t bytes = packed ? 4 : mask.type.bits / 8;
+  std::vector<uint8_t> shown;
+  for (size_t at = 0; at < mask.bytes.size(); at += bytes) {
+    uint32_t code = 0;
+    std::memcpy(&code, &mask.bytes[at], bytes);
+    if (packed) {
+      for (int64_t bit = 0; bit < 10; ++bit) shown.push_back(code >> bit & 1);  // ten slots
+    } else if (c.mask.encoding == MaskEncoding::kAdditive) {
+      shown.push_back(decode(c.mask.additive_dtype, code) == 0);
+    } else {
+      shown.push_back(code == (c.mask.encoding == MaskEncoding::kBoolKeep));
+    }
+  }
+  return shown;
+}
+
+TEST(Mask, EveryEncodingShowsTheSame) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    Case c = two_requests();
+    c.data.seed = seed;
+    c.mask.encoding = MaskEncoding::kBoolKeep;
+    c.mask.broadcast_head = false;
+    const Batch keep = last_batch(c);
+    EXPECT_EQ(keep.mask.shape, (std::array<int64_t, 4>{2, 1, 4, 10}));
+    const std::vector<uint8_t> want = shown(c, keep.mask);
+    ASSERT_EQ(want.size(), 2u * 4 * 10);
+    for (size_t i = 40 + 10; i < want.size(); ++i) EXPECT_EQ(want[i], 1) << "past the only query";
+    for (size_t i = 3; i < 10; ++i) EXPECT_EQ(want[i], 1) << "past the slots of request 1";
+    for (const MaskEncoding encoding :
+         {MaskEncoding::kPackedBits, MaskEncoding::kBoolBlock, MaskEncoding::kAdditive}) {
+      c.mask.encoding = encoding;
+      EXPECT_EQ(shown(c, last_batch(c).mask), want);
+    }
+    for (const DType type : {DType::kF16, DType::kBf16, DType::kF32}) {
+      c.mask.additive_dtype = type;
+      c.mask.additive_finite_minimum = true;
+      EXPECT_EQ(shown(c, last_batch(c).mask), want);
+    }
+  }
+}
+
+TEST(Mask, ATreeHidesOtherBranches) {
+  Case c = two_requests();
+  std::get<op::Step>(c.ops[3]).rows[0] = {.request = RequestId(1),
+                                          .append = 3,
+                                          .pad_left = 1,
+                                          .queries = 4,
+                                          .tree_parents = {-1, 0, 0}};
+  const TreeMask tree = last_batch(c).tree;
+  EXPECT_EQ(tree.columns, 1);
+  EXPECT_EQ(tree.first_slots, (std::vector<int32_t>{0, 9}));
+  // Slots of request 1: PAD, root, and its two children, which do not see each other.
+  const std::vector<uint32_t> want = {0b1111, 0b0011, 0b0111, 0b1011, 0b1111};
+  ASSERT_EQ(tree.words.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(tree.words[i] & 0b1111, want[i]) << i;
 }
 
 TEST(Shape, StridesFollowTheLayout) {

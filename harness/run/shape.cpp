@@ -1,5 +1,8 @@
 #include "harness/run/shape.h"
 
+#include <map>
+
+#include "harness/run/mask_tensor.h"
 #include "harness/run/tensor.h"
 
 namespace kv {
@@ -7,12 +10,19 @@ namespace {
 
 uint32_t padding_bits(const Case& c) {
   uint32_t bits = 0;
+  std::map<RequestId, bool> real, ends_with_pad;
   for (const Op& operation : c.ops) {
     const auto* step = std::get_if<op::Step>(&operation);
     if (step == nullptr) continue;
     for (const op::StepRow& row : step->rows) {
       if (row.pad_left > 0) bits |= KV_PAD_LEFT;
       if (row.pad_right > 0) bits |= KV_PAD_RIGHT;
+      bool& has_real = real[row.request];
+      if (has_real && row.append > 0 && (row.pad_left > 0 || ends_with_pad[row.request]))
+        bits |= KV_PAD_HOLES;
+      has_real = has_real || row.append > 0;
+      if (row.append + row.pad_left + row.pad_right > 0)
+        ends_with_pad[row.request] = row.pad_right > 0 || row.append == 0;
     }
   }
   return bits;
@@ -50,6 +60,7 @@ kv_attention_shape plugin_shape(const Case& c) {
   shape.rope_dims = c.shape.rope.dims;
   shape.rope_theta = c.shape.rope.theta;
   shape.kv_scale = static_cast<uint32_t>(c.shape.kv_scale);
+  shape.tree = has_trees(c);
   return shape;
 }
 

@@ -58,12 +58,17 @@ Result<StepTables> StepTables::upload(const Batch& batch, const CudaRuntime& run
   KV_RETURN_IF_ERROR(put(t.kv_lengths, "kv_lengths", batch.kv_lengths));
   KV_RETURN_IF_ERROR(put(t.key_begin, "key_begin", batch.key_begin));
   KV_RETURN_IF_ERROR(put(t.key_end, "key_end", batch.key_end));
+  if (!batch.mask.bytes.empty()) KV_RETURN_IF_ERROR(put(t.mask, "mask", batch.mask.bytes));
+  if (batch.tree.words.empty()) return t;
+  KV_RETURN_IF_ERROR(put(t.tree, "tree_mask", batch.tree.words));
+  KV_RETURN_IF_ERROR(put(t.tree_first_slots, "tree_first_slots", batch.tree.first_slots));
   return t;
 }
 
 Result<void> StepTables::add_trespasses(std::vector<Trespass>& found) const {
-  for (const InputBuffer* input : {&table, &append_offsets, &first_slots, &append_positions,
-                                   &query_offsets, &kv_lengths, &key_begin, &key_end})
+  for (const InputBuffer* input :
+       {&table, &append_offsets, &first_slots, &append_positions, &query_offsets, &kv_lengths,
+        &key_begin, &key_end, &mask, &tree, &tree_first_slots})
     KV_RETURN_IF_ERROR(input->add_trespasses(found));
   return {};
 }

@@ -192,6 +192,16 @@ class StepRun {
     args.output = output.view();
     args.lse = lse.view();
     args.workspace = workspace_.data();
+    const MaskTensor& m = batch_.mask;
+    Tensor mask(tables_.mask.data(), m.type, {m.shape[0], m.shape[1], m.shape[2], m.shape[3]});
+    Tensor tree(tables_.tree.data(), kDlUint32, {tokens, batch_.tree.columns});
+    Tensor tree_first(tables_.tree_first_slots.data(), kDlInt32, {rows});
+    const DLTensor mask_view = mask.view(), tree_view = tree.view(), first_view = tree_first.view();
+    if (!m.bytes.empty()) args.mask = &mask_view;
+    if (!batch_.tree.words.empty()) {
+      args.tree_mask = &tree_view;
+      args.tree_first_slots = &first_view;
+    }
     args.alibi_slopes = static_cast<const float*>(memory.alibi_slopes.data());
     args.sinks = static_cast<const float*>(memory.sinks.data());
     args.stream = context_.stream;

@@ -15,6 +15,8 @@ namespace kv {
 
 DLDataType dl_type(DType type);
 inline constexpr DLDataType kDlInt32 = {kDLInt, 32, 1};
+inline constexpr DLDataType kDlUint32 = {kDLUInt, 32, 1};
+inline constexpr DLDataType kDlBool = {kDLBool, 8, 1};
 inline constexpr DLDataType kDlInt64 = {kDLInt, 64, 1};
 inline constexpr DLDataType kDlFloat32 = {kDLFloat, 32, 1};
 

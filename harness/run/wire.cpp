@@ -187,6 +187,7 @@ struct FlatHello {
   uint8_t failed = 0;
   ErrorKind kind = ErrorKind::kBadInput;
   std::string message;
+  uint64_t offered = 0;
   Hello hello;
 };
 
@@ -197,6 +198,7 @@ void fields(auto& io, Of<FlatHello> auto& flat) {
   fields(io, flat.hello.plugin);
   io.number(flat.hello.kernel_level);
   io.number(flat.hello.engine_level);
+  io.number(flat.offered);
   io.text(flat.hello.runtime_path, 4096);
 }
 
@@ -206,6 +208,7 @@ Bytes encode_hello(const Hello& hello) {
   FlatHello flat;
   flat.hello = hello;
   flat.failed = hello.error.has_value();
+  flat.offered = hello.offered.bits();
   if (hello.error) {
     flat.kind = hello.error->kind;
     flat.message = hello.error->message;
@@ -218,6 +221,7 @@ Bytes encode_hello(const Hello& hello) {
 std::optional<Hello> decode_hello(ByteSpan payload) {
   auto flat = decode<FlatHello>(payload);
   if (!flat) return std::nullopt;
+  flat->hello.offered = AxisSet(flat->offered);
   if (flat->failed != 0) flat->hello.error = Error{flat->kind, flat->message};
   return std::move(flat->hello);
 }

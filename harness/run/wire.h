@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "harness/case/axis.h"
 #include "harness/core/result.h"
 #include "harness/run/observation.h"
 
@@ -26,6 +27,7 @@ struct Hello {
   std::optional<Error> error;  // the plugin could not be loaded
   PluginFacts plugin;
   bool kernel_level = false, engine_level = false;
+  AxisSet offered = AxisSet::all();  // of the kernel level
   std::string runtime_path;
 };
 Bytes encode_hello(const Hello& hello);

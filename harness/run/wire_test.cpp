@@ -51,9 +51,11 @@ TEST(Wire, CarriesHelloRequestAndEnd) {
   const Hello good{.error = {},
                    .plugin = {.name = "n", .version = "1", .promises = 31, .variants = {"a", "b"}},
                    .kernel_level = true,
+                   .offered = AxisSet(5),
                    .runtime_path = "p"};
   EXPECT_EQ(encode_hello(*decode_hello(encode_hello(good))), encode_hello(good));
   EXPECT_EQ(decode_hello(encode_hello(good))->plugin.variants[1], "b");
+  EXPECT_EQ(decode_hello(encode_hello(good))->offered, AxisSet(5));
   EXPECT_EQ(decode_request(encode_request({7, "path"}))->case_path, "path");
   const RunEnd end{
       .outcome = RunOutcome::kHung, .message = "m", .op_index = 3, .findings = {}, .output = "out"};

@@ -10,6 +10,7 @@
 #include "harness/plugin/frame.h"
 #include "harness/plugin/worker_process.h"
 #include "harness/run/kernel_run.h"
+#include "harness/run/probe.h"
 #include "harness/run/wire.h"
 
 namespace kv {
@@ -69,10 +70,13 @@ int run_worker(const WorkerOptions& options) {
   if (!runtime.ok()) return say_failed(runtime.error());
   const auto plugin = load_plugin(options.plugin_path, *runtime);
   if (!plugin.ok()) return say_failed(plugin.error());
+  status->enter(Phase::kSupports);
+  const AxisSet offered = probe_axes(*plugin);
   say_hello({.error = {},
              .plugin = plugin_facts(*plugin),
              .kernel_level = plugin->api->kernel != nullptr,
              .engine_level = plugin->api->engine != nullptr,
+             .offered = offered,
              .runtime_path = runtime->path});
 
   const Bench bench{*plugin, *runtime, *status};

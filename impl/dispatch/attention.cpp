@@ -84,6 +84,33 @@ int64_t partial_count(const Plan& plan, const AttentionShape& shape) {
   return plan.splits_max == 1 ? 0 : plan.requests * shape.query_heads * plan.splits_max;
 }
 
+MaskParams mask_params(const TensorView& mask, MaskEncoding encoding) {
+  if (encoding == MaskEncoding::kNone) return {};
+  const auto stride = [&](int i) { return mask.shape[i] == 1 ? 0 : mask.strides[i]; };
+  MaskParams params{.data = mask.data,
+                    .request_stride = stride(0),
+                    .head_stride = stride(1),
+                    .query_stride = stride(2),
+                    .format = MaskParams::kF32};
+  if (encoding == MaskEncoding::kPackedBits) params.format = MaskParams::kPackedBits;
+  if (encoding == MaskEncoding::kBoolKeep) params.format = MaskParams::kBoolKeep;
+  if (encoding == MaskEncoding::kBoolBlock) params.format = MaskParams::kBoolBlock;
+  if (encoding == MaskEncoding::kAdditive && mask.dtype == DType::kF16) {
+    params.format = MaskParams::kF16;
+  }
+  if (encoding == MaskEncoding::kAdditive && mask.dtype == DType::kBF16) {
+    params.format = MaskParams::kBF16;
+  }
+  return params;
+}
+
+TreeParams tree_params(const AttendCall& call) {
+  if (call.tree_mask.data == nullptr) return {};
+  return {.words = static_cast<const uint32_t*>(call.tree_mask.data),
+          .first_slots = indices(call.tree_first_slots),
+          .token_stride = call.tree_mask.strides[0]};
+}
+
 AttendParams attend_params(const AttendCall& call, const Plan& plan, const AttentionShape& shape) {
   return {.cache = paged_params(call.cache, shape),
           .query = call.query.data,
@@ -115,6 +142,8 @@ AttendParams attend_params(const AttendCall& call, const Plan& plan, const Atten
               shape.softcap == 0 ? 0 : static_cast<float>(double{shape.scale} / shape.softcap),
           .alibi_slopes = static_cast<const float*>(call.alibi_slopes.data),
           .sinks = static_cast<const float*>(call.sinks.data),
+          .mask = mask_params(call.mask, shape.mask),
+          .tree = tree_params(call),
           .split_slots = static_cast<int32_t>(plan.split_slots),
           .splits_max = static_cast<int32_t>(plan.splits_max),
           .partial_output = static_cast<float*>(call.workspace),

@@ -114,6 +114,38 @@ Status check_head_tensor(const char* name, const TensorView& t, const AttentionS
   return check_tensor(t, {name, DType::kF32, 1, {shape.query_heads}, dtype_bytes(DType::kF32)});
 }
 
+DType mask_dtype(const AttentionShape& shape) {
+  if (shape.mask == MaskEncoding::kAdditive) return shape.mask_dtype;
+  return shape.mask == MaskEncoding::kPackedBits ? DType::kU32 : DType::kBool;
+}
+
+/// How many slots and queries it must cover lies in device memory and is trusted.
+Status check_mask(const AttendCall& call, const AttentionShape& shape, int64_t requests) {
+  const TensorView& t = call.mask;
+  if (shape.mask == MaskEncoding::kNone) {
+    return t.data == nullptr ? Status() : refused("mask: given, but the shape says that none is");
+  }
+  if (t.data == nullptr) return refused("mask: the shape says that it is given, got null");
+  const DType dtype = mask_dtype(shape);
+  const auto size = [&](int i, int64_t whole) {
+    return t.rank == 4 && t.shape[i] == 1 ? 1 : whole;
+  };
+  return check_tensor(
+      t, {"mask",
+          dtype,
+          4,
+          {size(0, requests), size(1, shape.query_heads), Expected::kAny, Expected::kAny},
+          dtype_bytes(dtype)});
+}
+
+Status check_tree(const AttendCall& call, int64_t tokens, int64_t requests) {
+  if (call.tree_mask.data == nullptr) return {};
+  KVATTN_RETURN_IF_ERROR(check_tensor(
+      call.tree_mask,
+      {"tree_mask", DType::kU32, 2, {tokens, Expected::kAny}, dtype_bytes(DType::kU32)}));
+  return check_index_tensor("tree_first_slots", call.tree_first_slots, requests);
+}
+
 Status check_cache(const CacheView& cache, const AttentionShape& shape, int64_t requests, Use use) {
   const std::array<int64_t, 4> slots = {Expected::kAny, shape.page_slots, shape.kv_heads,
                                         shape.head_dim};
@@ -174,6 +206,14 @@ Status check_shape(const AttentionShape& s) {
   if (!std::isfinite(s.scale)) return refused("shape: expected a finite scale, got ", s.scale);
   if (!std::isfinite(s.softcap) || s.softcap < 0) {
     return refused("shape: expected a finite softcap of 0 or more, got ", s.softcap);
+  }
+  if (s.mask > MaskEncoding::kAdditive) {
+    return refused("shape: expected a mask encoding of 0 to 4, got ", static_cast<int>(s.mask));
+  }
+  if (s.mask == MaskEncoding::kAdditive && s.mask_dtype != DType::kF16 &&
+      s.mask_dtype != DType::kBF16 && s.mask_dtype != DType::kF32) {
+    return refused("shape: expected an additive mask of fp16, bf16 or fp32, got ",
+                   dtype_name(s.mask_dtype));
   }
   if (s.causal > Causal::kBottomRight) {
     return refused("shape: expected causal 0, 1 or 2, got ", static_cast<int>(s.causal));
@@ -252,6 +292,8 @@ Status check_attend(const AttendCall& call, const Plan& plan, const AttentionSha
   KVATTN_RETURN_IF_ERROR(check_index_tensor("key_end", call.key_end, *requests));
   KVATTN_RETURN_IF_ERROR(check_head_tensor("alibi_slopes", call.alibi_slopes, shape));
   KVATTN_RETURN_IF_ERROR(check_head_tensor("sinks", call.sinks, shape));
+  KVATTN_RETURN_IF_ERROR(check_mask(call, shape, *requests));
+  KVATTN_RETURN_IF_ERROR(check_tree(call, tokens, *requests));
   if (plan.workspace_bytes > 0 &&
       (call.workspace == nullptr || reinterpret_cast<uintptr_t>(call.workspace) % 256 != 0)) {
     return refused("workspace: expected ", plan.workspace_bytes,

@@ -178,6 +178,20 @@ struct MmaAttention {
         scores[n][j] = all_visible || row.sees(slot) ? logit : -INFINITY;
       }
     }
+    if (const HiddenSlots hidden{p, tile, kv_head}; hidden.exist()) hide(hidden, base, scores);
+  }
+
+  __device__ void hide(const HiddenSlots& hidden, int32_t base,
+                       float (&scores)[kSlotTiles][4]) const {
+#pragma unroll
+    for (int n = 0; n < kSlotTiles; ++n) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const ScoredRow& row = rows[j / 2];
+        const int32_t slot = base + n * 8 + lane % 4 * 2 + j % 2;
+        if (row.sees(slot)) scores[n][j] = hidden.apply(row, slot, scores[n][j]);
+      }
+    }
   }
 
   /// Takes the tile into the running maxima and sums; scores become weights.

@@ -148,7 +148,11 @@ struct WarpAttention {
   __device__ float weigh(RowState& row, float dot, int32_t slot) const {
     float logit = plain_logit(p, dot);
     if (has_modifiers(p)) logit = modified_logit(p, row.scored, dot, slot);
-    const float score_log2 = row.scored.sees(slot) ? logit : -INFINITY;
+    float score_log2 = row.scored.sees(slot) ? logit : -INFINITY;
+    const HiddenSlots hidden{p, tile, kv_head};
+    if (hidden.exist() && row.scored.sees(slot)) {
+      score_log2 = hidden.apply(row.scored, slot, logit);
+    }
     const float max_log2 = fmaxf(row.max_log2, warp_max(score_log2));
     // As long as nothing was visible, any finite shift keeps the exponents from becoming NaN.
     const float shift = max_log2 == -INFINITY ? 0.0f : max_log2;

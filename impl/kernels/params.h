@@ -25,6 +25,21 @@ struct AppendParams {
   int32_t tokens, requests, kv_heads, head_dim;
 };
 
+/// Element (b, h, i, k) lies at b * request_stride + h * head_stride + i * query_stride + k; a
+/// stride of 0 shares a plane.
+struct MaskParams {
+  enum Format : int32_t { kPackedBits, kBoolKeep, kBoolBlock, kF32, kF16, kBF16 };
+  const void *data;  // nullptr: none
+  int64_t request_stride, head_stride, query_stride;
+  int32_t format;
+};
+
+struct TreeParams {
+  const uint32_t *words;  // nullptr: none
+  const int32_t *first_slots;
+  int64_t token_stride;
+};
+
 struct AttendParams {
   PagedParams cache;
   const void *query;
@@ -42,6 +57,8 @@ struct AttendParams {
   // softcap_log2 * tanh(softcap_scale * q.k).
   float scale_log2, softcap_log2, softcap_scale;
   const float *alibi_slopes, *sinks;  // [query_heads] or nullptr, natural units
+  MaskParams mask;
+  TreeParams tree;
 
   // Split decode: slots [i * split_slots, (i+1) * split_slots) of a request are split i. Partial
   // results of split i of head h of request b have index (b * query_heads + h) * splits_max + i.

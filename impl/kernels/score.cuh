@@ -4,6 +4,9 @@
 // every kernel turns the same dot product into the same logit.
 #pragma once
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include <cstdint>
 
 #include "impl/kernels/batch.cuh"
@@ -36,21 +39,21 @@ __device__ inline RowAddress row_address(const AttendParams& p, const RowTile& t
 /// What turns the dot products of one query row into logits.
 struct ScoredRow {
   Visible visible;
-  bool is_padding;   // past the tile's rows: what becomes of it is nobody's concern
+  int32_t row;       // of the tile; -1: past its rows, what becomes of it is nobody's concern
   int32_t anchor;    // slot that ALiBi measures distances from
   float slope_log2;  // of ALiBi
 
   __device__ bool sees(int32_t slot) const { return slot >= visible.first && slot <= visible.last; }
   __device__ bool sees_all(int32_t first, int32_t last) const {
-    return is_padding || (visible.first <= first && visible.last >= last);
+    return row < 0 || (visible.first <= first && visible.last >= last);
   }
 };
 
 __device__ inline ScoredRow scored_row(const AttendParams& p, const RowTile& tile, int32_t kv_head,
                                        int32_t row) {
-  if (row >= tile.row_count) return {{0, -1}, true, 0, 0};
+  if (row >= tile.row_count) return {{0, -1}, -1, 0, 0};
   const int32_t query = (tile.first_row + row) / p.group;
-  ScoredRow scored = {visible_slots(p, tile, query, query), false, 0, 0};
+  ScoredRow scored = {visible_slots(p, tile, query, query), row, 0, 0};
   if (p.alibi_slopes != nullptr) {
     scored.anchor = static_cast<int32_t>(anchor_shift(p, tile) + query);
     scored.slope_log2 = to_log2(p.alibi_slopes[row_address(p, tile, kv_head, row).head]);
@@ -76,6 +79,60 @@ __device__ inline float modified_logit(const AttendParams& p, const ScoredRow& r
   const float distance = fabsf(static_cast<float>(row.anchor - slot));
   return __fmaf_rn(-row.slope_log2, distance, logit);
 }
+
+/// What a row's logits pass through last: mask tensor and tree.
+struct HiddenSlots {
+  const AttendParams& p;
+  const RowTile& tile;
+  int32_t kv_head;
+
+  __device__ bool exist() const { return p.mask.data != nullptr || p.tree.words != nullptr; }
+
+  /// The logit of a slot in the row's visible range, or -inf when mask or tree hide it.
+  __device__ float apply(const ScoredRow& row, int32_t slot, float logit) const {
+    const RowAddress at = row_address(p, tile, kv_head, row.row);
+    if (p.tree.words != nullptr && !tree_shows(at.token, slot)) return -INFINITY;
+    if (p.mask.data == nullptr) return logit;
+    const int64_t index = tile.request * p.mask.request_stride + at.head * p.mask.head_stride +
+                          (at.token - tile.first_token) * p.mask.query_stride;
+    switch (p.mask.format) {
+      case MaskParams::kPackedBits: {
+        const uint32_t word = static_cast<const uint32_t*>(p.mask.data)[index + slot / 32];
+        return word >> slot % 32 & 1 ? logit : -INFINITY;
+      }
+      case MaskParams::kBoolKeep:
+        return static_cast<const uint8_t*>(p.mask.data)[index + slot] != 0 ? logit : -INFINITY;
+      case MaskParams::kBoolBlock:
+        return static_cast<const uint8_t*>(p.mask.data)[index + slot] == 0 ? logit : -INFINITY;
+      default:
+        return add(index + slot, logit);
+    }
+  }
+
+ private:
+  __device__ bool tree_shows(int64_t token, int32_t slot) const {
+    const int32_t bit = slot - p.tree.first_slots[tile.request];
+    return bit < 0 || (p.tree.words[token * p.tree.token_stride + bit / 32] >> bit % 32 & 1) != 0;
+  }
+
+  /// 0 leaves the logit's bits as they are.
+  __device__ float add(int64_t index, float logit) const {
+    constexpr float kLowestF32 = -3.40282347e38f, kLowestF16 = -65504.0f;
+    constexpr float kLowestBF16 = -3.38953139e38f;
+    float value, lowest;
+    if (p.mask.format == MaskParams::kF32) {
+      value = static_cast<const float*>(p.mask.data)[index];
+      lowest = kLowestF32;
+    } else if (p.mask.format == MaskParams::kF16) {
+      value = __half2float(static_cast<const __half*>(p.mask.data)[index]);
+      lowest = kLowestF16;
+    } else {
+      value = __bfloat162float(static_cast<const __nv_bfloat16*>(p.mask.data)[index]);
+      lowest = kLowestBF16;
+    }
+    return value <= lowest ? -INFINITY : __fadd_rn(logit, to_log2(value));
+  }
+};
 
 /// How a row ends: its LSE, and the factor that turns its sum of weighted values into O.
 struct RowEnd {

@@ -39,6 +39,14 @@ enum class Causal : uint8_t {
   kBottomRight,  // query i of q, with n slots, sees slot j when j <= n - q + i
 };
 
+enum class MaskEncoding : uint8_t {
+  kNone,
+  kPackedBits,  // bit k % 32 of uint32 word k / 32 set: slot k visible
+  kBoolKeep,    // true: slot visible
+  kBoolBlock,   // true: slot hidden
+  kAdditive,    // fp32, fp16 or bf16, added to the logit; -inf or the lowest finite value: hidden
+};
+
 /// What all calls of one model have in common.
 struct AttentionShape {
   int64_t query_heads = 0, kv_heads = 0;  // query_heads is a multiple of kv_heads
@@ -51,6 +59,8 @@ struct AttentionShape {
   /// is none) are hidden; inclusive; -1: unlimited.
   int64_t window_left = -1, window_right = -1;
   float softcap = 0;  // 0: none; else logit = softcap * tanh(scale * q.k / softcap)
+  MaskEncoding mask = MaskEncoding::kNone;
+  DType mask_dtype = DType::kF32;  // of an additive mask
 };
 
 /// One layer of a paged cache.
@@ -79,7 +89,16 @@ struct AttendCall {
   /// where the anchor is the query's causal limit (bottom right when causal is none). A sink adds
   /// exp(sink) to the sum of exponentials of a row that sees something; LSE counts it.
   TensorView alibi_slopes, sinks;
-  void* workspace = nullptr;  // Plan::workspace_bytes bytes, 256-byte aligned
+  /// [B|1, H|1, Q|1, K]: request, query head, query of the request, slot (or word of slots), where
+  /// a dimension of 1 is shared by all. Given exactly when AttentionShape::mask says so. Takes away
+  /// from what causal limit, window, key_begin and key_end leave visible. Only elements of visible
+  /// slots are read; they need no alignment beyond their own.
+  TensorView mask;
+  /// uint32 [tokens, words]: bit k of a token says whether slot tree_first_slots[b] + k of its
+  /// request b is visible; earlier slots are. Takes away, like a mask. data nullptr: none.
+  TensorView tree_mask;
+  TensorView tree_first_slots;  // int32 [requests]
+  void* workspace = nullptr;    // Plan::workspace_bytes bytes, 256-byte aligned
   cudaStream_t stream = nullptr;
 };
 

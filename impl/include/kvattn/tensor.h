@@ -9,13 +9,14 @@
 
 namespace kvattn {
 
-enum class DType : uint8_t { kF16, kBF16, kF32, kI32 };
+enum class DType : uint8_t { kF16, kBF16, kF32, kI32, kU32, kBool };
 
 constexpr int64_t dtype_bytes(DType dtype) {
+  if (dtype == DType::kBool) return 1;
   return dtype == DType::kF16 || dtype == DType::kBF16 ? 2 : 4;
 }
 constexpr const char* dtype_name(DType dtype) {
-  constexpr const char* names[] = {"fp16", "bf16", "fp32", "int32"};
+  constexpr const char* names[] = {"fp16", "bf16", "fp32", "int32", "uint32", "bool"};
   return names[static_cast<int>(dtype)];
 }
 

@@ -1,0 +1,148 @@
+#include "harness/case/axis.h"
+
+#include <array>
+
+namespace kv {
+namespace {
+
+constexpr auto kAxisNames = std::to_array<std::string_view>({"bf16",
+                                                             "f32",
+                                                             "head dimension 80",
+                                                             "head dimension 96",
+                                                             "head dimension 128",
+                                                             "head dimension 256",
+                                                             "odd head dimension",
+                                                             "head groups",
+                                                             "softcap",
+                                                             "ALiBi",
+                                                             "sinks",
+                                                             "top-left causal",
+                                                             "left window",
+                                                             "right window",
+                                                             "packed mask",
+                                                             "keep mask",
+                                                             "block mask",
+                                                             "additive mask",
+                                                             "padding holes",
+                                                             "trees",
+                                                             "split sizes"});
+static_assert(kAxisNames.size() == kAxisCount);
+
+constexpr RequestId kRequest(0);
+
+op::Step& step_of(Case& c) { return std::get<op::Step>(c.ops[1]); }
+
+void set_dtype(Shape& shape, DType type) {
+  shape.query_dtype = shape.kv_dtype = shape.output_dtype = type;
+}
+void set_dim(Shape& shape, uint32_t dim) { shape.head_dim_k = shape.head_dim_v = dim; }
+
+Axis axis_of_dim(uint32_t dim) {
+  switch (dim) {
+    case 80:
+      return Axis::kHeadDim80;
+    case 96:
+      return Axis::kHeadDim96;
+    case 128:
+      return Axis::kHeadDim128;
+    case 256:
+      return Axis::kHeadDim256;
+    default:
+      return Axis::kHeadDimOdd;
+  }
+}
+
+Axis axis_of(MaskEncoding encoding) {
+  return static_cast<Axis>(static_cast<int>(Axis::kMaskPackedBits) + static_cast<int>(encoding) -
+                           1);
+}
+
+/// The axes that are one value of many.
+void set_table_entry(Axis axis, Case& c) {
+  for (const uint32_t dim : {80, 96, 128, 256, 72}) {
+    if (axis_of_dim(dim) == axis) set_dim(c.shape, dim);
+  }
+  for (const MaskEncoding encoding : {MaskEncoding::kPackedBits, MaskEncoding::kBoolKeep,
+                                      MaskEncoding::kBoolBlock, MaskEncoding::kAdditive}) {
+    if (axis_of(encoding) == axis) c.mask.encoding = encoding;
+  }
+}
+
+}  // namespace
+
+std::string_view axis_name(Axis axis) { return kAxisNames[static_cast<size_t>(axis)]; }
+
+Case plain_case() {
+  Case c;
+  c.ops = {op::Admit{.request = kRequest, .prompt_tokens = 4},
+           op::Step{.rows = {{.request = kRequest, .append = 4, .queries = 4}}}};
+  return c;
+}
+
+Case with_axis(Axis axis) {
+  Case c = plain_case();
+  switch (axis) {
+    case Axis::kBf16:
+      set_dtype(c.shape, DType::kBf16);
+      break;
+    case Axis::kF32:
+      set_dtype(c.shape, DType::kF32);
+      break;
+    case Axis::kGroups:
+      c.shape.query_heads = 3;
+      break;
+    case Axis::kSoftcap:
+      c.shape.softcap = 30;
+      break;
+    case Axis::kAlibi:
+      c.shape.alibi = true;
+      break;
+    case Axis::kSinks:
+      c.shape.sinks = true;
+      break;
+    case Axis::kTopLeft:
+      c.mask.causal = Causal::kTopLeft;
+      break;
+    case Axis::kWindowLeft:
+      c.mask.window_left = 3;
+      break;
+    case Axis::kWindowRight:
+      c.mask.causal = Causal::kNone;
+      c.mask.window_right = 3;
+      break;
+    case Axis::kPaddingHoles:
+      c.mask.encoding = MaskEncoding::kBoolKeep;
+      step_of(c).rows[0].pad_right = 1;
+      c.ops.emplace_back(op::Step{.rows = {{.request = kRequest, .append = 1, .queries = 1}}});
+      break;
+    case Axis::kTree:
+      step_of(c).rows[0].tree_parents = {-1, 0, 0, 1};
+      break;
+    case Axis::kSplit:
+      c.exec.split_slots = 16;
+      break;
+    default:
+      set_table_entry(axis, c);
+  }
+  return c;
+}
+
+void leave_out(const AxisSet& offered, Case& c) {
+  const Case plain = plain_case();
+  Shape& s = c.shape;
+  Mask& m = c.mask;
+  const bool bf16 = s.query_dtype == DType::kBf16 && !offered.has(Axis::kBf16);
+  const bool f32 = s.query_dtype == DType::kF32 && !offered.has(Axis::kF32);
+  if (bf16 || f32) set_dtype(s, DType::kF16);
+  if (s.head_dim_k != 64 && !offered.has(axis_of_dim(s.head_dim_k))) set_dim(s, 64);
+  if (!offered.has(Axis::kGroups)) s.query_heads = s.kv_heads;
+  if (!offered.has(Axis::kSoftcap)) s.softcap = plain.shape.softcap;
+  s.alibi = s.alibi && offered.has(Axis::kAlibi);
+  s.sinks = s.sinks && offered.has(Axis::kSinks);
+  if (m.causal == Causal::kTopLeft && !offered.has(Axis::kTopLeft)) m.causal = plain.mask.causal;
+  if (!offered.has(Axis::kWindowLeft)) m.window_left = plain.mask.window_left;
+  if (!offered.has(Axis::kWindowRight)) m.window_right = plain.mask.window_right;
+  if (m.encoding != MaskEncoding::kNone && !offered.has(axis_of(m.encoding))) m = plain.mask;
+}
+
+}  // namespace kv
