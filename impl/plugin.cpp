@@ -1,5 +1,6 @@
-// The kernel-level plugin: kvattn as kverify sees it. Translates DLPack to TensorView and Status to
-// kv_status; everything else is the library's.
+// The kernel-level plugin: kvattn as kverify sees it, once in throughput mode and once (with
+// KVATTN_BATCH_INVARIANT) in batch-invariant mode, which promises more. Translates DLPack to
+// TensorView and Status to kv_status; everything else is the library's.
 #include <algorithm>
 #include <cstring>
 
@@ -10,6 +11,19 @@
 namespace {
 
 using namespace kvattn;
+
+constexpr uint32_t kPromisesOfBoth = KV_PROMISE_DETERMINISTIC | KV_PROMISE_BATCH | KV_PROMISE_PAGE |
+                                     KV_PROMISE_LAYOUT | KV_PROMISE_HEAD | KV_PROMISE_CHANNEL |
+                                     KV_PROMISE_SCALE;
+#ifdef KVATTN_BATCH_INVARIANT
+constexpr bool kBatchInvariant = true;
+constexpr const char* kName = "kvattn-invariant";
+constexpr uint32_t kPromises = kPromisesOfBoth | KV_PROMISE_CHUNK;
+#else
+constexpr bool kBatchInvariant = false;
+constexpr const char* kName = "kvattn";
+constexpr uint32_t kPromises = kPromisesOfBoth;
+#endif
 
 StatusOr<DType> dtype_of(const char* name, DLDataType dtype) {
   if (dtype.lanes == 1) {
@@ -149,7 +163,8 @@ kv_status plan(const kv_attention_shape* shape, const kv_batch* batch, kv_plan* 
   const BatchDescription description{.query_lengths = {batch->query_lengths, batch->rows},
                                      .kv_lengths = {batch->kv_lengths, batch->rows},
                                      .variant = batch->variant == nullptr ? "" : batch->variant,
-                                     .split_slots = batch->split_slots};
+                                     .split_slots = batch->split_slots,
+                                     .batch_invariant = kBatchInvariant};
   StatusOr<Plan> made = make_plan(*s, description);
   if (!made.ok()) return answer(made.status(), why);
   out->workspace_bytes = made->workspace_bytes;
@@ -230,21 +245,18 @@ const kv_kernel_level kKernelLevel = {.struct_bytes = sizeof(kv_kernel_level),
                                       .attend = attend_batch,
                                       .variants = variant_names()};
 
-const kv_plugin kPlugin = {
-    .struct_bytes = sizeof(kv_plugin),
-    .abi = KV_PLUGIN_ABI,
-    .name = "kvattn",
-    .version = "0.1.0",
-    .conventions = {.struct_bytes = sizeof(kv_conventions),
-                    .lse_base = KV_LSE_NATURAL,
-                    .lse_layout = KV_LSE_TOKEN_MAJOR,
-                    .empty_row_lse = KV_EMPTY_LSE_MINUS_INF,
-                    .pad_rows = KV_PAD_ROWS_COMPUTED,
-                    .promises = KV_PROMISE_DETERMINISTIC | KV_PROMISE_BATCH | KV_PROMISE_PAGE |
-                                KV_PROMISE_LAYOUT | KV_PROMISE_HEAD | KV_PROMISE_CHANNEL |
-                                KV_PROMISE_SCALE},
-    .kernel = &kKernelLevel,
-    .engine = &engine_level()};
+const kv_plugin kPlugin = {.struct_bytes = sizeof(kv_plugin),
+                           .abi = KV_PLUGIN_ABI,
+                           .name = kName,
+                           .version = "0.1.0",
+                           .conventions = {.struct_bytes = sizeof(kv_conventions),
+                                           .lse_base = KV_LSE_NATURAL,
+                                           .lse_layout = KV_LSE_TOKEN_MAJOR,
+                                           .empty_row_lse = KV_EMPTY_LSE_MINUS_INF,
+                                           .pad_rows = KV_PAD_ROWS_COMPUTED,
+                                           .promises = kPromises},
+                           .kernel = &kKernelLevel,
+                           .engine = &engine_level()};
 
 }  // namespace
 

@@ -132,10 +132,12 @@ RC_GTEST_PROP(CaseProperty, EmptyRowsAreCountedAsTheMaskDefinesThem, ()) {
       const Sequence& sequence = timeline.sequence(row.request);
       for (uint32_t q = 0; q < row.queries; ++q) {
         const auto visible = visible_slots(c, sequence, row, q);
-        const SlotRange range = visible_range(c.mask, row, q);
         const auto count = std::count(visible.begin(), visible.end(), 1);
-        RC_ASSERT(count == range.size());
-        for (uint32_t s = range.begin; s < range.end; ++s) RC_ASSERT(visible[s] == 1);
+        if (c.mask.encoding == MaskEncoding::kNone && row.tree_parents.empty()) {
+          const SlotRange range = visible_range(c.mask, row, q);
+          RC_ASSERT(count == range.size());
+          for (uint32_t s = range.begin; s < range.end; ++s) RC_ASSERT(visible[s] == 1);
+        }
         empty += count == 0 && !slot_or_tokenless(c, sequence, query_slot(row, q)).pad;
       }
     }

@@ -44,8 +44,9 @@ inline uint32_t row_bytes(const Shape& shape, TensorRole role) {
 void fill_row(const Case& c, const RowAddress& where, const Slot& slot, std::span<std::byte> out);
 
 /// XXH3-64 over all input bytes: slopes and sinks where the case has them, then of all steps in
-/// order: for each row the request, its lengths and block table, then for each layer K and V of the
-/// appended slots and Q of the query rows. The case must be one that Timeline::create accepts.
+/// order: for each row the request, its lengths, block table, tree and mask bits, then for each
+/// layer K and V of the appended slots and Q of the query rows. The case must be one that
+/// Timeline::create accepts.
 uint64_t input_digest(const Case& c);
 
 }  // namespace kv

@@ -2,6 +2,7 @@
 
 #include "harness/case/data.h"
 #include "harness/case/head_inputs.h"
+#include "harness/case/mask_bits.h"
 #include "harness/core/check.h"
 #include "harness/core/hash.h"
 
@@ -43,6 +44,8 @@ class CaseHasher {
       hash_.add(n);
     }
     for (const PageId page : sequence.pages) hash_.add(uint64_t{page.value});
+    for (const int32_t parent : row.tree_parents) hash_.add(static_cast<uint64_t>(parent));
+    add_mask(sequence, row);
     const int64_t first_new = int64_t{row.kv_length} - row.append_slots;
     const int64_t first_query = query_slot(row, 0);
     for (uint32_t layer = 0; layer < case_.shape.layers; ++layer) {
@@ -50,6 +53,15 @@ class CaseHasher {
         add_tensor(sequence, row, layer, {.role = role, .first = first_new});
       }
       add_tensor(sequence, row, layer, {.role = TensorRole::kQuery, .first = first_query});
+    }
+  }
+
+  void add_mask(const Sequence& sequence, const PlannedRow& row) {
+    if (case_.mask.encoding == MaskEncoding::kNone) return;
+    for (uint32_t q = 0; q < row.queries; ++q) {
+      for (uint32_t key = 0; key < row.kv_length; ++key) {
+        hash_.add(uint64_t{mask_shows(case_, sequence, {q, key})});
+      }
     }
   }
 

@@ -40,11 +40,19 @@ StatusOr<uint32_t> forced_variant(const AttentionShape& shape, const BatchDescri
 /// Some variant of the table is chosen for every batch.
 uint32_t chosen_variant(const AttentionShape& shape, const BatchDescription& batch) {
   uint32_t i = 0;
-  while (!fits(variants()[i].types, shape.dtype) || !fits(variants()[i].chosen_for, batch)) ++i;
+  while (variants()[i].is_invariant != batch.batch_invariant ||
+         !fits(variants()[i].types, shape.dtype) || !fits(variants()[i].chosen_for, batch)) {
+    ++i;
+  }
   return i;
 }
 
-void divide(Plan& plan, const BatchDescription& batch) {
+bool is_divided(Kernel kernel) {
+  return kernel == &AttendLaunchers::decode || kernel == &AttendLaunchers::invariant;
+}
+
+void divide(Plan& plan, const BatchDescription& batch, Kernel kernel) {
+  plan.partial_units = kernel == &AttendLaunchers::invariant ? plan.tokens : plan.requests;
   const int64_t longest = *std::ranges::max_element(batch.kv_lengths);
   plan.split_slots = batch.split_slots > 0 ? batch.split_slots : kSplitSlots;
   const int64_t splits = (longest + plan.split_slots - 1) / plan.split_slots;
@@ -79,9 +87,9 @@ const int32_t* indices(const TensorView& t) { return static_cast<const int32_t*>
 /// Wider than any request, and far from overflow.
 constexpr int64_t kWindowMax = int64_t{1} << 32;
 
-/// Partial results of split decode queries in the workspace.
+/// Partial results of divided queries in the workspace.
 int64_t partial_count(const Plan& plan, const AttentionShape& shape) {
-  return plan.splits_max == 1 ? 0 : plan.requests * shape.query_heads * plan.splits_max;
+  return plan.splits_max == 1 ? 0 : plan.partial_units * shape.query_heads * plan.splits_max;
 }
 
 MaskParams mask_params(const TensorView& mask, MaskEncoding encoding) {
@@ -146,6 +154,8 @@ AttendParams attend_params(const AttendCall& call, const Plan& plan, const Atten
           .tree = tree_params(call),
           .split_slots = static_cast<int32_t>(plan.split_slots),
           .splits_max = static_cast<int32_t>(plan.splits_max),
+          .is_divided = false,
+          .partials_by_token = false,
           .partial_output = static_cast<float*>(call.workspace),
           .partial_state =
               static_cast<float*>(call.workspace) + partial_count(plan, shape) * shape.head_dim};
@@ -189,7 +199,7 @@ StatusOr<Plan> make_plan(const AttentionShape& shape, const BatchDescription& ba
         });
     if (!is_needed) continue;
     plan.launches |= 1u << i;
-    if (rule.kernel == &AttendLaunchers::decode) divide(plan, batch);
+    if (is_divided(rule.kernel)) divide(plan, batch, rule.kernel);
     declare(plan, kernel_profile(rule.kernel, shape));
   }
   plan.workspace_bytes = partial_count(plan, shape) * (shape.head_dim + 2) * sizeof(float);
@@ -232,6 +242,8 @@ Status attend(const AttendCall& call, const Plan& plan, const AttentionShape& sh
     const LaunchRule& rule = variant.launches[i];
     params.query_length_min = rule.queries.min;
     params.query_length_max = rule.queries.max;
+    params.is_divided = is_divided(rule.kernel);
+    params.partials_by_token = rule.kernel == &AttendLaunchers::invariant;
     const auto launch = rule.kernel == nullptr ? nullptr : launchers(shape.dtype).*rule.kernel;
     if (launch == nullptr) {
       return refused("plan: was made for another dtype than ", dtype_name(shape.dtype));

@@ -6,6 +6,7 @@ namespace {
 constexpr auto kReference = &AttendLaunchers::reference;
 constexpr auto kDecode = &AttendLaunchers::decode;
 constexpr auto kPrefill = &AttendLaunchers::prefill;
+constexpr auto kInvariant = &AttendLaunchers::invariant;
 
 constexpr int32_t kMany = std::numeric_limits<int32_t>::max();
 constexpr QueryRange kOne = {1, 1}, kSeveral = {2, kMany}, kAny = {1, kMany}, kNone = {1, 0};
@@ -24,6 +25,8 @@ constexpr Variant kVariants[] = {
      kAny,
      {{{kDecode, kOne}, {kReference, kSeveral}}}},
     {"reference", kAnyText, Types::kAny, kNone, kAny, {{{kReference, kAny}}}},
+    {"invariant", kAnyText, Types::k16Bit, kAny, kAny, {{{kInvariant, kAny}}}, true},
+    {"invariant_fp32", kAnyText, Types::k32Bit, kAny, kAny, {{{kReference, kAny}}}, true},
 };
 
 }  // namespace
@@ -41,6 +44,7 @@ const char* const* variant_names() {
 
 KernelProfile kernel_profile(Kernel kernel, const AttentionShape& shape) {
   if (kernel == kPrefill) return {mma_tile_slots(shape.head_dim), true, true, 1};
+  if (kernel == kInvariant) return {mma_tile_slots(shape.head_dim), false, true, 1};
   if (kernel == kDecode) return {kWarpTileSlots, false, false, kDecodeWarps};
   return {kWarpTileSlots, true, false, 1};
 }

@@ -38,6 +38,7 @@ struct Variant {
   QueryRange chosen_for;  // runs unforced when every request fits
   QueryRange accepts;     // runs forced when every request fits
   std::array<LaunchRule, 2> launches;
+  bool is_invariant = false;  // chosen for batch-invariant batches, and for those alone
 };
 
 std::span<const Variant> variants();

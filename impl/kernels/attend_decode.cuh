@@ -13,6 +13,7 @@
 #pragma once
 
 #include "impl/kernels/attend_warp.cuh"
+#include "impl/kernels/splits.cuh"
 
 namespace kvattn {
 
@@ -60,16 +61,6 @@ struct alignas(16) WarpStates {
   }
 };
 
-__device__ inline int32_t split_count(const AttendParams& p, int32_t request) {
-  const int64_t slots = p.kv_lengths[request];
-  return max(static_cast<int32_t>((slots + p.split_slots - 1) / p.split_slots), 1);
-}
-
-/// Index of split 0 of a head of a request in the workspace.
-__device__ inline int64_t partial_index(const AttendParams& p, int32_t request, int64_t head) {
-  return (static_cast<int64_t>(request) * p.kv_heads * p.group + head) * p.splits_max;
-}
-
 /// A split that saw nothing leaves an empty state: the merge reads every split.
 __device__ inline void write_partial(const AttendParams& p, int64_t index, const RowState& row,
                                      int vector) {
@@ -92,11 +83,7 @@ __global__ void __launch_bounds__(kDecodeWarps* kWarpLanes)
   const int warp = threadIdx.x / kWarpLanes;
   WarpAttention<T, kLanes, kRows> attention{p, tile, static_cast<int32_t>(blockIdx.y)};
   attention.begin();
-  if (splits > 1) {
-    const int64_t first = static_cast<int64_t>(split) * p.split_slots;
-    const int64_t last = min(first + p.split_slots - 1, static_cast<int64_t>(INT32_MAX));
-    attention.clip({static_cast<int32_t>(first), static_cast<int32_t>(last)});
-  }
+  if (splits > 1) attention.clip(slots_of_split(p, split));
   attention.template take_tiles<kDecodeWarps>(warp);
 
   // Row by row through one small buffer, so that shared memory does not grow with kRows.
@@ -121,17 +108,18 @@ __global__ void __launch_bounds__(kDecodeWarps* kWarpLanes)
   }
 }
 
-/// Block: one warp, a vector of eight dimensions to a lane. Grid: x requests, y query heads.
+/// Block: one warp, a vector of eight dimensions to a lane. Grid: x units, y query heads.
 template <class T>
 __global__ void __launch_bounds__(kWarpLanes) merge_splits_kernel(const AttendParams p) {
-  const int32_t request = blockIdx.x, head = blockIdx.y;
-  const int32_t token = p.query_offsets[request];
-  const int32_t query_length = p.query_offsets[request + 1] - token;
+  const int32_t unit = blockIdx.x, head = blockIdx.y;
+  const int32_t request = p.partials_by_token ? request_of_token(p, unit) : unit;
+  const int32_t token = p.partials_by_token ? unit : p.query_offsets[request];
+  const int32_t query_length = p.query_offsets[request + 1] - p.query_offsets[request];
   if (query_length < p.query_length_min || query_length > p.query_length_max) return;
   const int32_t splits = split_count(p, request);
   if (splits == 1) return;  // written by its only split
 
-  const int64_t first = partial_index(p, request, head);
+  const int64_t first = partial_index(p, unit, head);
   const int lane = threadIdx.x;
   const float2* states = reinterpret_cast<const float2*>(p.partial_state) + first;
   const float* outputs = p.partial_output + first * p.head_dim + lane * kVector;

@@ -5,6 +5,10 @@
 // copies, the next tile's while this one is used. Scores, softmax and O stay in registers in the
 // layout of the products, so P feeds the second product without passing through memory.
 //
+// Version 2 ("invariant"): the slots are also cut into splits of a fixed size, one block each, as
+// decode does; partial results go to the workspace, and one merge from left to right adds them up,
+// for one query or a thousand. A query has the same bits in prefill, any chunk, decode and verify.
+//
 // Tiles start at multiples of kTile and are visited in ascending order; slots that a row does not
 // see have weight zero, and tiles and steps that nobody in the block sees are left out, which
 // changes no bit. So a query's bits depend on its request only, and not on how many warps share the
@@ -14,6 +18,7 @@
 #include "impl/kernels/batch.cuh"
 #include "impl/kernels/launch.h"
 #include "impl/kernels/score.cuh"
+#include "impl/kernels/splits.cuh"
 #include "impl/kernels/tensor_core.cuh"
 #include "impl/kernels/warp.cuh"
 
@@ -60,11 +65,12 @@ struct MmaAttention {
   }
   __device__ Rows value_rows(int stage) const { return key_rows(kMmaStages + stage); }
 
-  __device__ void begin() {
-    seen = visible_slots(p, tile);
+  __device__ void begin(Visible part) {
+    seen = intersection(visible_slots(p, tile), part);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       rows[half] = scored_row(p, tile, kv_head, warp * kMmaRows + lane / 4 + 8 * half);
+      rows[half].visible = intersection(rows[half].visible, part);
       max_log2[half] = -INFINITY;
       sum[half] = 0;
     }
@@ -256,7 +262,8 @@ struct MmaAttention {
     multiply_values(stage, used, scores);
   }
 
-  __device__ void write() {
+  /// `split` is -1 when the block has all of its rows' slots.
+  __device__ void write(int32_t split) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       sum[half] += __shfl_xor_sync(kAllLanes, sum[half], 1);
@@ -264,32 +271,54 @@ struct MmaAttention {
       const int row = warp * kMmaRows + lane / 4 + 8 * half;
       if (row >= tile.row_count) continue;
       const RowAddress at = row_address(p, tile, kv_head, row);
+      if (split >= 0) {
+        write_part(half, partial_index(p, at.token, at.head) + split);
+        continue;
+      }
       const RowEnd end = end_row(p, at.head, max_log2[half], sum[half]);
       T* target = static_cast<T*>(p.output) + at.token * p.output_token_stride +
                   at.head * p.output_head_stride;
 #pragma unroll
       for (int n = 0; n < kDimTiles; ++n) {
         if (n * 8 >= p.head_dim) break;
+        // Adding zero is what the merge of one split does: it turns -0 into +0.
         *reinterpret_cast<uint32_t*>(target + n * 8 + lane % 4 * 2) =
-            round_pair(__fmul_rn(output[n][2 * half], end.factor),
-                       __fmul_rn(output[n][2 * half + 1], end.factor), T());
+            round_pair(__fmul_rn(__fadd_rn(output[n][2 * half], 0.0f), end.factor),
+                       __fmul_rn(__fadd_rn(output[n][2 * half + 1], 0.0f), end.factor), T());
       }
       if (lane % 4 == 0) {
         p.lse[at.token * p.lse_token_stride + at.head * p.lse_head_stride] = end.lse;
       }
     }
   }
+
+  /// A split that saw nothing leaves an empty state: the merge reads every split.
+  __device__ void write_part(int half, int64_t index) const {
+    float* target = p.partial_output + index * p.head_dim + lane % 4 * 2;
+#pragma unroll
+    for (int n = 0; n < kDimTiles; ++n) {
+      if (n * 8 >= p.head_dim) break;
+      *reinterpret_cast<float2*>(target + n * 8) =
+          make_float2(output[n][2 * half], output[n][2 * half + 1]);
+    }
+    if (lane % 4 == 0) {
+      *reinterpret_cast<float2*>(p.partial_state + 2 * index) =
+          make_float2(max_log2[half], sum[half]);
+    }
+  }
 };
 
-/// Block: kWarps warps. Grid: x row tiles (see batch.cuh), y KV heads.
+/// Block: kWarps warps. Grid: x row tiles (see batch.cuh), y KV heads, z splits.
 template <class T, int kDim, int kWarps>
 __global__ void __launch_bounds__(kWarps* kWarpLanes) attend_mma_kernel(const AttendParams p) {
   extern __shared__ __align__(128) uint8_t shared[];
   const RowTile tile = find_row_tile(p, blockIdx.x, kMmaRows * kWarps);
   if (tile.row_count <= 0) return;
+  const int32_t splits = p.is_divided ? split_count(p, tile.request) : 1, split = blockIdx.z;
+  if (split >= splits) return;
   using Attention = MmaAttention<T, kDim, kWarps>;
   Attention attention{p, tile, static_cast<int32_t>(blockIdx.y), shared_address(shared)};
-  attention.begin();
+  attention.begin(splits > 1 ? slots_of_split(p, split) : Visible{0, INT32_MAX});
   const Visible seen = attention.seen;
   if (seen.last >= 0) {
     constexpr int32_t kTile = Attention::kTile;
@@ -308,7 +337,7 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes) attend_mma_kernel(const At
       __syncthreads();  // nobody reads this stage any more; it is the next copy's target
     }
   }
-  attention.write();
+  attention.write(splits > 1 ? split : -1);
 }
 
 }  // namespace kvattn

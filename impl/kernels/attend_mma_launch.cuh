@@ -14,7 +14,8 @@ cudaError_t launch_mma_instance(const AttendParams& p, cudaStream_t stream) {
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
   if (error != cudaSuccess) return error;
   const int64_t tiles = static_cast<int64_t>(p.tokens) * p.group / (kMmaRows * kWarps) + p.requests;
-  const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(p.kv_heads));
+  const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(p.kv_heads),
+                  static_cast<unsigned>(p.is_divided ? p.splits_max : 1));
   kernel<<<grid, kWarps * kWarpLanes, kBytes, stream>>>(p);
   return cudaGetLastError();
 }

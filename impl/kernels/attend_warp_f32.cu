@@ -3,6 +3,7 @@
 
 namespace kvattn {
 
-const AttendLaunchers kAttendF32 = {launch_reference<float>, launch_decode<float>, nullptr};
+const AttendLaunchers kAttendF32 = {launch_reference<float>, launch_decode<float>, nullptr,
+                                    nullptr};
 
 }  // namespace kvattn

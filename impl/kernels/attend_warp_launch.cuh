@@ -19,16 +19,22 @@ cudaError_t launch_reference_instance(const AttendParams& p, cudaStream_t stream
   return cudaGetLastError();
 }
 
+template <class T>
+cudaError_t launch_merge(const AttendParams& p, cudaStream_t stream) {
+  if (p.splits_max == 1) return cudaSuccess;
+  const dim3 units(static_cast<unsigned>(p.partials_by_token ? p.tokens : p.requests),
+                   static_cast<unsigned>(p.kv_heads * p.group));
+  merge_splits_kernel<T><<<units, kWarpLanes, 0, stream>>>(p);
+  return cudaGetLastError();
+}
+
 template <class T, int kLanes, int kRows>
 cudaError_t launch_decode_instance(const AttendParams& p, cudaStream_t stream) {
   dim3 grid = warp_grid(p, kRows);
   grid.z = static_cast<unsigned>(p.splits_max);
   attend_decode_kernel<T, kLanes, kRows><<<grid, kDecodeWarps * kWarpLanes, 0, stream>>>(p);
   const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess || p.splits_max == 1) return error;
-  const dim3 heads(static_cast<unsigned>(p.requests), static_cast<unsigned>(p.kv_heads * p.group));
-  merge_splits_kernel<T><<<heads, kWarpLanes, 0, stream>>>(p);
-  return cudaGetLastError();
+  return error != cudaSuccess ? error : launch_merge<T>(p, stream);
 }
 
 /// A row is kLanes vectors of eight elements long. Wide rows take more registers.

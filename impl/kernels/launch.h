@@ -23,6 +23,7 @@ struct AttendLaunchers {
   Launch reference;  // attend_warp.cuh
   Launch decode;     // attend_decode.cuh
   Launch prefill;    // attend_mma.cuh; fp16 and bf16
+  Launch invariant;  // the same, divided into splits
 };
 extern const AttendLaunchers kAttendF16, kAttendBF16, kAttendF32;
 
@@ -32,5 +33,11 @@ constexpr uint32_t mma_tile_slots(int64_t head_dim) { return head_dim <= 128 ? 6
 /// attend_mma.cuh
 cudaError_t launch_prefill_f16(const AttendParams& params, cudaStream_t stream);
 cudaError_t launch_prefill_bf16(const AttendParams& params, cudaStream_t stream);
+cudaError_t launch_invariant_f16(const AttendParams& params, cudaStream_t stream);
+cudaError_t launch_invariant_bf16(const AttendParams& params, cudaStream_t stream);
+
+/// attend_decode.cuh: adds up the splits of every unit.
+cudaError_t launch_merge_f16(const AttendParams& params, cudaStream_t stream);
+cudaError_t launch_merge_bf16(const AttendParams& params, cudaStream_t stream);
 
 }  // namespace kvattn

@@ -60,9 +60,11 @@ struct AttendParams {
   MaskParams mask;
   TreeParams tree;
 
-  // Split decode: slots [i * split_slots, (i+1) * split_slots) of a request are split i. Partial
-  // results of split i of head h of request b have index (b * query_heads + h) * splits_max + i.
+  // Slots [i * split_slots, (i+1) * split_slots) of a request are split i, when a launch divides
+  // them between blocks. Partial results of split i of head h of unit u have index
+  // (u * query_heads + h) * splits_max + i; a unit is a request, of one query, or a token.
   int32_t split_slots, splits_max;
+  bool is_divided, partials_by_token;
   float *partial_output, *partial_state;  // [index][head_dim], [index][max_log2, sum]
 };
 

@@ -10,9 +10,9 @@
 //  - Arguments are checked before anything is launched; what device memory holds (lengths, block
 //    tables) is trusted. Calls enqueue on `stream` and return.
 //  - Results are the same bits in every run, for every page placement, and whether a request is
-//    alone or in any batch: a decode query's slots are divided by a fixed split size, never by the
-//    state of the device. With the variant "reference" also for every division of a prompt into
-//    chunks.
+//    alone or in any batch: a query's slots are divided by a fixed split size, never by the state
+//    of the device. Also for every division of a prompt into chunks, decode and verify steps with
+//    BatchDescription::batch_invariant, or with the variant "reference".
 //
 // Example (error handling left out):
 //   AttentionShape shape{.query_heads = 8, .kv_heads = 2, .head_dim = 64, .page_slots = 16,
@@ -106,7 +106,10 @@ struct AttendCall {
 struct BatchDescription {
   std::span<const int32_t> query_lengths, kv_lengths;  // one for each request
   std::string_view variant = {};                       // forced kernel variant; empty: ours
-  uint32_t split_slots = 0;  // size of a split of a decode query's slots; 0: ours
+  uint32_t split_slots = 0;  // size of a split of a query's slots, where they are divided; 0: ours
+  /// A query with the same visible slots gets the same bits in prefill, any chunk, decode and
+  /// verify, alone and in any batch. Slots are then divided at multiples of one size always.
+  bool batch_invariant = false;
 };
 
 /// How a batch will run. Plain data: it may be copied as bytes.
@@ -117,8 +120,9 @@ struct Plan {
   uint32_t ascending = 0;     // 1: every query visits tiles in ascending order
   uint32_t tensor_cores = 0;  // 1: products by mma, P rounded to the 16-bit dtype before P.V
   uint32_t splits = 1;        // parts that a query's slots are divided into, merged at the end
-  uint32_t split_slots = 0, splits_max = 1;  // of decode queries that are divided between blocks
+  uint32_t split_slots = 0, splits_max = 1;  // of queries that are divided between blocks
   int64_t requests = 0, tokens = 0;
+  int64_t partial_units = 0;  // requests or tokens that leave partial results in the workspace
   uint64_t workspace_bytes = 0;
 };
 
