@@ -238,12 +238,13 @@ kv_status attend_batch(const kv_attend_args* args, kv_error* why) {
   return answer(status.ok() ? attend(call, made, *shape) : status, why);
 }
 
-const kv_kernel_level kKernelLevel = {.struct_bytes = sizeof(kv_kernel_level),
-                                      .supports = supports,
-                                      .plan = plan,
-                                      .append = append_tokens,
-                                      .attend = attend_batch,
-                                      .variants = variant_names()};
+const kv_kernel_level kKernelLevel = {
+    .struct_bytes = sizeof(kv_kernel_level),
+    .supports = supports,
+    .plan = plan,
+    .append = append_tokens,
+    .attend = attend_batch,
+    .variants = kBatchInvariant ? invariant_variant_names() : variant_names()};
 
 const kv_plugin kPlugin = {.struct_bytes = sizeof(kv_plugin),
                            .abi = KV_PLUGIN_ABI,

@@ -29,16 +29,28 @@ constexpr Variant kVariants[] = {
     {"invariant_fp32", kAnyText, Types::k32Bit, kAny, kAny, {{{kReference, kAny}}}, true},
 };
 
+template <class Wanted>
+constexpr auto names_of(Wanted wanted) {
+  std::array<const char*, std::size(kVariants) + 1> names = {};
+  size_t count = 0;
+  for (const Variant& variant : kVariants) {
+    if (wanted(variant)) names[count++] = variant.name;
+  }
+  return names;
+}
+
 }  // namespace
 
 std::span<const Variant> variants() { return kVariants; }
 
 const char* const* variant_names() {
-  static constexpr auto kNames = [] {
-    std::array<const char*, std::size(kVariants) + 1> names = {};
-    for (size_t i = 0; i < std::size(kVariants); ++i) names[i] = kVariants[i].name;
-    return names;
-  }();
+  static constexpr auto kNames = names_of([](const Variant&) { return true; });
+  return kNames.data();
+}
+
+const char* const* invariant_variant_names() {
+  static constexpr auto kNames = names_of(
+      [](const Variant& v) { return v.is_invariant || v.launches[0].kernel == kReference; });
   return kNames.data();
 }
 

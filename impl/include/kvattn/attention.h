@@ -134,6 +134,8 @@ StatusOr<Plan> make_plan(const AttentionShape& shape, const BatchDescription& ba
 std::string_view variant_name(const Plan& plan);
 /// Every name that BatchDescription::variant may hold, ended by nullptr.
 const char* const* variant_names();
+/// Of those, the ones that keep the promise of BatchDescription::batch_invariant.
+const char* const* invariant_variant_names();
 
 /// Writes K and V of new tokens to their slots.
 Status append(const AppendCall& call, const AttentionShape& shape);
