@@ -1,6 +1,7 @@
 #include "harness/case/designs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "harness/case/data_view.h"
@@ -128,8 +129,10 @@ void needle_query(const Case& c, uint64_t key, const Slot& slot, FixedRow& row) 
   row.exponent = 5;
   normal_row(key, 8, row);
   const PositionCode code(row.size);
+  // A view that multiplies K by a power of two, and the scale by its inverse, leaves Q alone.
+  const float scale = std::ldexp(c.shape.scale, static_cast<int>(c.data.view.key_exponent));
   const auto look_for = [&](int64_t position, double score) {
-    const int32_t amplitude = needle_amplitude(c.shape.scale, score, 2);
+    const int32_t amplitude = needle_amplitude(scale, score, 2);
     row.fixed[code.column_a(position)] = amplitude;
     row.fixed[code.column_b(position)] = amplitude;
   };
@@ -139,7 +142,7 @@ void needle_query(const Case& c, uint64_t key, const Slot& slot, FixedRow& row) 
   }
   look_for(slot.position + 1, 10.5);
   look_for(slot.position, 9.5);
-  row.fixed[row.size - 1] = needle_amplitude(c.shape.scale, 9.0, 1);
+  row.fixed[row.size - 1] = needle_amplitude(scale, 9.0, 1);
 }
 
 // Scores rise by about a sixteenth for each position, for 8,192 positions, then start again:

@@ -322,6 +322,8 @@ void add_plan(CLI::App& app, Parsed& p) {
 void add_others(CLI::App& app, Parsed& p) {
   CLI::App* doctor = app.add_subcommand("doctor", "say what this machine has and what is missing");
   add_bench(*doctor, p.bench, p.device);
+  CLI::App* kernels = app.add_subcommand("kernels", "say which kernel a plugin runs for what");
+  add_bench(*kernels, p.bench, p.device);
   CLI::App* worker = app.add_subcommand("worker", "internal: the process that runs foreign code");
   worker->group("");
   worker->add_option("--device", p.device)->required()->check(CLI::IsMember({"cpu", "cuda"}));
@@ -373,6 +375,7 @@ Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
   if (app.got_subcommand("show")) return show(p.show);
   if (app.got_subcommand("plan")) return plan(p.plan);
   if (app.got_subcommand("doctor")) return doctor(p.bench);
+  if (app.got_subcommand("kernels")) return kernels(p.bench);
   if (app.get_subcommand("trace")->got_subcommand("import")) return trace_import(p.trace);
   return trace_run(p.trace);
 }

@@ -87,9 +87,16 @@ TEST_F(CliTest, SaysItsVersionAndHelp) {
   EXPECT_SAYS(run_kverify({"--version"}).out, "kverify 0.");
   const Ran help = run_kverify({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const char* word : {"check", "replay", "show", "trace", "doctor", "Exit codes"})
+  for (const char* word : {"check", "replay", "show", "trace", "doctor", "kernels", "Exit codes"})
     EXPECT_SAYS(help.out, word);
   EXPECT_EQ(help.out.find("internal"), std::string::npos);
+}
+
+TEST_F(CliTest, SaysWhichKernelRunsForWhat) {
+  const Ran ran = run_kverify({"kernels", "--plugin", kHost});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_SAYS(ran.out, "f16   decode   host            host\n");
+  EXPECT_SAYS(ran.out, "not offered\n  ALiBi\n");
 }
 
 TEST_F(CliTest, PassesACorrectPlugin) {

@@ -158,6 +158,9 @@ Result<ExitCode> mutate_shard(const MutateOptions& options);
 
 Result<ExitCode> doctor(const BenchOptions& bench);
 
+/// Which kernel variant the plugin plans for which batch, and what it offers.
+Result<ExitCode> kernels(const BenchOptions& bench);
+
 /// Our own library, beside the program: ../lib/libkvattn_plugin.so.
 std::string default_plugin_path();
 

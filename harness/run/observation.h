@@ -45,6 +45,15 @@ struct PluginFacts {
   std::vector<std::string> variants = {};  // that a case may force
 };
 
+/// Which variant a plugin plans for a kind of batch, and which ones it lets a case force.
+struct Dispatch {
+  DType type = DType::kF16;
+  std::string batch;   // "decode", "prefill", "mixed"
+  std::string chosen;  // "": it does not offer such batches
+  std::vector<std::string> forceable;
+  bool operator==(const Dispatch&) const = default;
+};
+
 /// kv_profile of the plan that ran.
 struct DeclaredProfile {
   uint32_t tile_slots = 0, order = 0, accumulate = 0, row_sum_of_rounded = 0;

@@ -1,27 +1,41 @@
 #include "harness/run/probe.h"
 
+#include "harness/plugin/text.h"
 #include "harness/run/shape.h"
 
 namespace kv {
 namespace {
 
-bool supports(const kv_kernel_level& level, const Case& c) {
+/// One request of 64 slots for each number of query rows.
+struct SmallBatch {
+  const char* name;
+  std::vector<int32_t> queries;
+};
+
+/// The variant that the plugin plans; "" when it offers none.
+std::string planned(const kv_kernel_level& level, const Case& c, const SmallBatch& small) {
   const kv_attention_shape shape = plugin_shape(c);
   kv_error why = {};
   why.struct_bytes = sizeof why;
-  if (level.supports(&shape, &why) != KV_OK) return false;
-  if (c.exec.split_slots == 0) return true;
-  const int32_t queries = 1, slots = 64;
+  if (level.supports(&shape, &why) != KV_OK) return "";
+  const std::vector<int32_t> slots(small.queries.size(), 64);
   kv_batch batch = {};
   batch.struct_bytes = sizeof batch;
-  batch.rows = 1;
-  batch.query_lengths = &queries;
-  batch.kv_lengths = &slots;
+  batch.rows = static_cast<uint32_t>(slots.size());
+  batch.query_lengths = small.queries.data();
+  batch.kv_lengths = slots.data();
   batch.split_slots = c.exec.split_slots;
+  batch.variant = c.exec.variant.empty() ? nullptr : c.exec.variant.c_str();
   kv_plan plan = {};
   plan.struct_bytes = sizeof plan;
   plan.profile.struct_bytes = sizeof plan.profile;
-  return level.plan(&shape, &batch, &plan, &why) == KV_OK;
+  if (level.plan(&shape, &batch, &plan, &why) != KV_OK) return "";
+  const std::string name = printable_array(plan.variant);
+  return name.empty() ? "(unnamed)" : name;
+}
+
+bool supports(const kv_kernel_level& level, const Case& c) {
+  return !planned(level, c, {"decode", {1}}).empty();
 }
 
 }  // namespace
@@ -35,6 +49,27 @@ AxisSet probe_axes(const LoadedPlugin& plugin) {
     if (supports(*level, with_axis(axis))) offered.add(axis);
   }
   return offered;
+}
+
+std::vector<Dispatch> probe_dispatch(const LoadedPlugin& plugin) {
+  std::vector<Dispatch> table;
+  const kv_kernel_level* level = plugin.api->kernel;
+  if (level == nullptr) return table;
+  for (const DType type : {DType::kF16, DType::kBf16, DType::kF32}) {
+    for (const SmallBatch& batch :
+         {SmallBatch{"decode", {1, 1}}, {"prefill", {5, 64}}, {"mixed", {1, 5}}}) {
+      Case c = plain_case();
+      c.shape.query_dtype = c.shape.kv_dtype = c.shape.output_dtype = type;
+      Dispatch row{
+          .type = type, .batch = batch.name, .chosen = planned(*level, c, batch), .forceable = {}};
+      for (const std::string& variant : plugin.variants) {
+        c.exec.variant = variant;
+        if (planned(*level, c, batch) == variant) row.forceable.push_back(variant);
+      }
+      table.push_back(std::move(row));
+    }
+  }
+  return table;
 }
 
 }  // namespace kv

@@ -1,14 +1,21 @@
-// Purpose: which axes a plugin offers, by asking it.
-// Contract: calls supports(), and plan() for split sizes, with the shapes of axis.h; no device
-// work. A plugin that does not even offer the plain case is taken to offer everything: its reasons
-// then stand in the report, case by case. Example: const AxisSet offered = probe_axes(*plugin);
+// Purpose: which axes a plugin offers, and which kernel variant it plans for what, by asking it.
+// Contract: calls supports() and plan() with small shapes and batches; no device work. A plugin
+// that does not even offer the plain case is taken to offer everything: its reasons then stand in
+// the report, case by case.
+// Example: const AxisSet offered = probe_axes(*plugin);
 #pragma once
+
+#include <vector>
 
 #include "harness/case/axis.h"
 #include "harness/plugin/loader.h"
+#include "harness/run/observation.h"
 
 namespace kv {
 
 AxisSet probe_axes(const LoadedPlugin& plugin);
+
+/// For each of fp16, bf16 and fp32 with heads of 64, and each kind of batch.
+std::vector<Dispatch> probe_dispatch(const LoadedPlugin& plugin);
 
 }  // namespace kv

@@ -88,6 +88,13 @@ void fields(auto& io, Of<DeviceFinding> auto& f) {
   io.number(f.repeats);
 }
 
+void fields(auto& io, Of<Dispatch> auto& row) {
+  io.enumerator(row.type, DType::kI8);
+  io.text(row.batch, kNameMax);
+  io.text(row.chosen, kNameMax);
+  io.list(row.forceable, 8, [](auto& each, auto& name) { each.text(name, kNameMax); });
+}
+
 void fields(auto& io, Of<DeclaredProfile> auto& p) {
   for (auto* n : {&p.tile_slots, &p.order, &p.accumulate, &p.row_sum_of_rounded,
                   &p.maximum_is_exact, &p.splits, &p.probability_code, &p.probability_bits})
@@ -199,6 +206,7 @@ void fields(auto& io, Of<FlatHello> auto& flat) {
   io.number(flat.hello.kernel_level);
   io.number(flat.hello.engine_level);
   io.number(flat.offered);
+  io.list(flat.hello.dispatch, 25, kEach);
   io.text(flat.hello.runtime_path, 4096);
 }
 

@@ -28,6 +28,7 @@ struct Hello {
   PluginFacts plugin;
   bool kernel_level = false, engine_level = false;
   AxisSet offered = AxisSet::all();  // of the kernel level
+  std::vector<Dispatch> dispatch = {};
   std::string runtime_path;
 };
 Bytes encode_hello(const Hello& hello);

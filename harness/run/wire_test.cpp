@@ -52,10 +52,12 @@ TEST(Wire, CarriesHelloRequestAndEnd) {
                    .plugin = {.name = "n", .version = "1", .promises = 31, .variants = {"a", "b"}},
                    .kernel_level = true,
                    .offered = AxisSet(5),
+                   .dispatch = {{DType::kBf16, "mixed", "a", {"a", "b"}}},
                    .runtime_path = "p"};
   EXPECT_EQ(encode_hello(*decode_hello(encode_hello(good))), encode_hello(good));
   EXPECT_EQ(decode_hello(encode_hello(good))->plugin.variants[1], "b");
   EXPECT_EQ(decode_hello(encode_hello(good))->offered, AxisSet(5));
+  EXPECT_EQ(decode_hello(encode_hello(good))->dispatch, good.dispatch);
   EXPECT_EQ(decode_request(encode_request({7, "path"}))->case_path, "path");
   const RunEnd end{
       .outcome = RunOutcome::kHung, .message = "m", .op_index = 3, .findings = {}, .output = "out"};

@@ -77,6 +77,7 @@ int run_worker(const WorkerOptions& options) {
              .kernel_level = plugin->api->kernel != nullptr,
              .engine_level = plugin->api->engine != nullptr,
              .offered = offered,
+             .dispatch = probe_dispatch(*plugin),
              .runtime_path = runtime->path});
 
   const Bench bench{*plugin, *runtime, *status};

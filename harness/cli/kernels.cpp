@@ -1,0 +1,35 @@
+// `kverify kernels`: which kernel variant a plugin plans for what, and what it offers at all.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/examine.h"
+#include "harness/cli/output.h"
+
+namespace kv::cli {
+
+Result<ExitCode> kernels(const BenchOptions& bench) {
+  const Output output(std::nullopt);
+  KV_ASSIGN_OR_RETURN(const Examiner examiner, Examiner::start(bench));
+  const Hello& hello = examiner.hello();
+  output.say(fmt::format("{} {}\n", hello.plugin.name, hello.plugin.version));
+  if (!hello.kernel_level) {
+    output.say("  the plugin does not offer the kernel level\n");
+    return ExitCode::kUnsupported;
+  }
+  output.say(fmt::format("  {:<6}{:<9}{:<16}{}\n", "dtype", "batch", "runs", "may be forced"));
+  for (const Dispatch& row : hello.dispatch) {
+    output.say(fmt::format("  {:<6}{:<9}{:<16}{}\n", dtype_name(row.type), row.batch,
+                           row.chosen.empty() ? "-" : row.chosen, fmt::join(row.forceable, ", ")));
+  }
+  for (const bool offered : {true, false}) {
+    output.say(offered ? "offered\n" : "not offered\n");
+    for (size_t i = 0; i < kAxisCount; ++i) {
+      const auto axis = static_cast<Axis>(i);
+      if (hello.offered.has(axis) == offered) output.say(fmt::format("  {}\n", axis_name(axis)));
+    }
+  }
+  return ExitCode::kPass;
+}
+
+}  // namespace kv::cli
