@@ -2,83 +2,15 @@
 // every ending is one of these tests.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "harness/case/json.h"
-#include "harness/cli/testing/program.h"
+#include "harness/cli/testing/cli_fixture.h"
 
 namespace kv::cli {
 namespace {
-
-namespace fs = std::filesystem;
-
-const std::string kPlugins = KV_BUILD_DIR "/lib/testdata/";
-const std::string kHost = kPlugins + "libhost_plugin.so";
-const std::string kMisbehaving = kPlugins + "libmisbehaving_plugin.so";
-
-#define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
-
-class CliTest : public testing::Test {
- protected:
-  CliTest() : folder_(testing::TempDir() + "/cli_test-" + std::to_string(getpid())) {
-    fs::create_directories(folder_ + "/seeds");  // an empty corpus
-  }
-  ~CliTest() override { fs::remove_all(folder_); }
-
-  /// A case that every plugin here supports: a prefill and a decode step.
-  static Case small_case() {
-    Case c;
-    c.shape.query_heads = 4;
-    c.shape.kv_heads = 2;
-    c.shape.head_dim_k = c.shape.head_dim_v = 16;
-    c.pool.page_slots = 4;
-    c.pool.page_count = 8;
-    const RequestId r(0);
-    c.ops = {op::Admit{.request = r, .prompt_tokens = 9},
-             op::Step{.rows = {{.request = r, .append = 9, .queries = 9}}},
-             op::Step{.rows = {{.request = r, .append = 1, .queries = 1}}}};
-    return c;
-  }
-  std::string stored(const std::string& name, const Case& c) const {
-    const std::string path = folder_ + "/" + name;
-    EXPECT_TRUE(save_case(path, c).ok());
-    return path;
-  }
-  Ran replay_with(const char* fault, const std::vector<std::string>& more = {}) {
-    // Only a hang has to wait for the limit.
-    const bool hangs = std::string(fault) == "hang";
-    std::vector<std::string> arguments = {"replay",         stored("small.json", small_case()),
-                                          "--plugin",       kMisbehaving,
-                                          "--call-seconds", hangs ? "1" : "60",
-                                          "--memory-mib",   "1024"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run_kverify(arguments, {.environment = {{"KVERIFY_TEST_FAULT", fault},
-                                                   {"KVERIFY_TEST_MARKER", folder_ + "/marker"}}});
-  }
-  /// `check` without a corpus; findings go to the test's folder.
-  Ran check_with(const std::string& plugin, const char* fault,
-                 const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {
-        "check", "--plugin",         plugin,   "--corpus", folder_,
-        "--out", folder_ + "/found", "--seed", "1"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run_kverify(arguments, {.environment = {{"KVERIFY_TEST_FAULT", fault}}});
-  }
-  std::vector<std::string> found() const {
-    std::vector<std::string> files;
-    std::error_code missing;
-    for (const auto& entry : fs::directory_iterator(folder_ + "/found", missing))
-      if (entry.is_regular_file()) files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
-    return files;
-  }
-
-  std::string folder_;
-};
 
 // ---------------------------------------------------------------- 0
 
@@ -318,88 +250,6 @@ TEST_F(CliTest, JsonOnStandardOutputIsOnlyJson) {
   const Ran ran = replay_with("none", {"--json"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_EQ(nlohmann::json::parse(ran.out).at("exit_code"), 0);
-}
-
-TEST_F(CliTest, MinimizeKeepsTheFailureAndSaysWhere) {
-  const std::string path = stored("small.json", small_case());
-  const Ran ran =
-      run_kverify({"minimize", path, "--plugin", kMisbehaving, "--json", folder_ + "/m.json"},
-                  {.environment = {{"KVERIFY_TEST_FAULT", "wrong_value"}}});
-  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
-  const auto small = load_case(folder_ + "/small.min.json");
-  ASSERT_TRUE(small.ok());
-  EXPECT_EQ(small->ops.size(), 2u);
-  EXPECT_EQ(small->shape.head_dim_k, 1u);
-  EXPECT_TRUE(small->data.digest.has_value());
-  const Ran again = run_kverify({"replay", folder_ + "/small.min.json", "--plugin", kMisbehaving},
-                                {.environment = {{"KVERIFY_TEST_FAULT", "wrong_value"}}});
-  EXPECT_EQ(again.status, 1) << again.out;
-}
-
-TEST_F(CliTest, MinimizeNoticesWhatIsNotDeterministic) {
-  const std::string path = stored("small.json", small_case());
-  const Ran ran = run_kverify({"minimize", path, "--plugin", kMisbehaving},
-                              {.environment = {{"KVERIFY_TEST_FAULT", "flaky"},
-                                               {"KVERIFY_TEST_MARKER", folder_ + "/marker"}}});
-  EXPECT_EQ(ran.status, 4) << ran.out << ran.err;
-  EXPECT_SAYS(ran.out, "failed in 1 of 3 runs");
-}
-
-TEST_F(CliTest, MinimizeRefusesACaseThatPasses) {
-  const Ran ran = run_kverify({"minimize", stored("small.json", small_case()), "--plugin", kHost});
-  EXPECT_EQ(ran.status, 2) << ran.out << ran.err;
-  EXPECT_SAYS(ran.err, "expected a case that fails, got pass");
-}
-
-TEST_F(CliTest, CheckOffersAMinimizedCase) {
-  const Ran ran = check_with(kMisbehaving, "wrong_value", {"--cases", "5"});
-  EXPECT_EQ(ran.status, 1);
-  EXPECT_SAYS(ran.out, "minimized     " + folder_ + "/found/minimized/");
-  EXPECT_FALSE(fs::is_empty(folder_ + "/found/minimized"));
-}
-
-TEST_F(CliTest, ACampaignGoesOnWhereItStoppedAndIsTriaged) {
-  const std::string dir = folder_ + "/campaign";
-  const RunSetup wrong = {.environment = {{"KVERIFY_TEST_FAULT", "wrong_value"}}};
-  const auto fuzz = [&](const char* cases, const char* seed) {
-    return run_kverify({"fuzz", "--dir", dir, "--jobs", "2", "--cases", cases, "--seed", seed,
-                        "--plugin", kMisbehaving},
-                       wrong);
-  };
-  Ran ran = fuzz("6", "1");
-  EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
-  ran = fuzz("12", "1");
-  EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
-  EXPECT_SAYS(ran.out, "6 cases so far");
-  EXPECT_SAYS(ran.out, "12 cases of the campaign");
-  EXPECT_EQ(fuzz("12", "2").status, 2);  // another campaign
-  ran = run_kverify({"triage", dir, "--runs", "1", "--plugin", kMisbehaving}, wrong);
-  EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
-  EXPECT_SAYS(ran.out, "[always]");
-  ran = run_kverify({"triage", dir, "--runs", "1", "--plugin", kHost});
-  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
-  EXPECT_SAYS(ran.out, "does not fail  [never]");
-}
-
-TEST_F(CliTest, ExplainSaysWhatItDoesNotKnow) {
-  const Ran ran = run_kverify(
-      {"explain", stored("small.json", small_case()), "--cases", "2", "--plugin", kMisbehaving},
-      {.environment = {{"KVERIFY_TEST_FAULT", "wrong_value"}}});
-  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
-  EXPECT_SAYS(ran.out, "The fault is not known");
-}
-
-TEST_F(CliTest, ExplainRefusesWhatItCannotRead) {
-  Case c = small_case();
-  c.shape.kv_scale = KvScale::kHead;
-  Ran ran = run_kverify({"explain", stored("scaled.json", c), "--plugin", kMisbehaving});
-  EXPECT_EQ(ran.status, 7) << ran.out << ran.err;
-  EXPECT_SAYS(ran.err, "shape.kv_scale");
-  c = small_case();
-  c.engine.emplace();
-  ran = run_kverify({"explain", stored("engine.json", c), "--plugin", kMisbehaving});
-  EXPECT_EQ(ran.status, 7) << ran.out << ran.err;
-  EXPECT_SAYS(ran.err, "kverify replay");
 }
 
 }  // namespace

@@ -1,0 +1,95 @@
+// What follows a finding, end to end: minimize, explain, a campaign and its triage.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/testing/cli_fixture.h"
+
+namespace kv::cli {
+namespace {
+
+TEST_F(CliTest, MinimizeKeepsTheFailureAndSaysWhere) {
+  const std::string path = stored("small.json", small_case());
+  const Ran ran =
+      run_kverify({"minimize", path, "--plugin", kMisbehaving, "--json", folder_ + "/m.json"},
+                  {.environment = {{"KVERIFY_TEST_FAULT", "wrong_value"}}});
+  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+  const auto small = load_case(folder_ + "/small.min.json");
+  ASSERT_TRUE(small.ok());
+  EXPECT_EQ(small->ops.size(), 2u);
+  EXPECT_EQ(small->shape.head_dim_k, 1u);
+  EXPECT_TRUE(small->data.digest.has_value());
+  const Ran again = run_kverify({"replay", folder_ + "/small.min.json", "--plugin", kMisbehaving},
+                                {.environment = {{"KVERIFY_TEST_FAULT", "wrong_value"}}});
+  EXPECT_EQ(again.status, 1) << again.out;
+}
+
+TEST_F(CliTest, MinimizeNoticesWhatIsNotDeterministic) {
+  const std::string path = stored("small.json", small_case());
+  const Ran ran = run_kverify({"minimize", path, "--plugin", kMisbehaving},
+                              {.environment = {{"KVERIFY_TEST_FAULT", "flaky"},
+                                               {"KVERIFY_TEST_MARKER", folder_ + "/marker"}}});
+  EXPECT_EQ(ran.status, 4) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "failed in 1 of 3 runs");
+}
+
+TEST_F(CliTest, MinimizeRefusesACaseThatPasses) {
+  const Ran ran = run_kverify({"minimize", stored("small.json", small_case()), "--plugin", kHost});
+  EXPECT_EQ(ran.status, 2) << ran.out << ran.err;
+  EXPECT_SAYS(ran.err, "expected a case that fails, got pass");
+}
+
+TEST_F(CliTest, CheckOffersAMinimizedCase) {
+  const Ran ran = check_with(kMisbehaving, "wrong_value", {"--cases", "5"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_SAYS(ran.out, "minimized     " + folder_ + "/found/minimized/");
+  EXPECT_FALSE(fs::is_empty(folder_ + "/found/minimized"));
+}
+
+TEST_F(CliTest, ACampaignGoesOnWhereItStoppedAndIsTriaged) {
+  const std::string dir = folder_ + "/campaign";
+  const RunSetup wrong = {.environment = {{"KVERIFY_TEST_FAULT", "wrong_value"}}};
+  const auto fuzz = [&](const char* cases, const char* seed) {
+    return run_kverify({"fuzz", "--dir", dir, "--jobs", "2", "--cases", cases, "--seed", seed,
+                        "--plugin", kMisbehaving},
+                       wrong);
+  };
+  Ran ran = fuzz("6", "1");
+  EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
+  ran = fuzz("12", "1");
+  EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "6 cases so far");
+  EXPECT_SAYS(ran.out, "12 cases of the campaign");
+  EXPECT_EQ(fuzz("12", "2").status, 2);  // another campaign
+  ran = run_kverify({"triage", dir, "--runs", "1", "--plugin", kMisbehaving}, wrong);
+  EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "[always]");
+  ran = run_kverify({"triage", dir, "--runs", "1", "--plugin", kHost});
+  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "does not fail  [never]");
+}
+
+TEST_F(CliTest, ExplainSaysWhatItDoesNotKnow) {
+  const Ran ran = run_kverify(
+      {"explain", stored("small.json", small_case()), "--cases", "2", "--plugin", kMisbehaving},
+      {.environment = {{"KVERIFY_TEST_FAULT", "wrong_value"}}});
+  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "The fault is not known");
+}
+
+TEST_F(CliTest, ExplainRefusesWhatItCannotRead) {
+  Case c = small_case();
+  c.shape.kv_scale = KvScale::kHead;
+  Ran ran = run_kverify({"explain", stored("scaled.json", c), "--plugin", kMisbehaving});
+  EXPECT_EQ(ran.status, 7) << ran.out << ran.err;
+  EXPECT_SAYS(ran.err, "shape.kv_scale");
+  c = small_case();
+  c.engine.emplace();
+  ran = run_kverify({"explain", stored("engine.json", c), "--plugin", kMisbehaving});
+  EXPECT_EQ(ran.status, 7) << ran.out << ran.err;
+  EXPECT_SAYS(ran.err, "kverify replay");
+}
+
+}  // namespace
+}  // namespace kv::cli
