@@ -56,7 +56,7 @@ IMPORTS = {
     "harness/plugin/": _LOW + [_DEVICE_TABLE],
     "harness/run/": _LOW + ["harness/plugin/", _DEVICE_TABLE],
     "harness/history/": _LOW + ["harness/gen/", "harness/plugin/", "harness/run/shape.h",
-                                "harness/run/tensor.h"],
+                                "harness/run/tensor.h", "reference/"],
     "reference/": _LOW,
     "harness/judge/": _LOW + ["reference/", "harness/run/observation.h", _DEVICE_TABLE,
                               _PLUGIN_HEADER],

@@ -37,6 +37,9 @@ class Engine {
   virtual Answer perform(const Call& call) = 0;
   virtual Result<EngineState> snapshot(CacheKind cache) = 0;
   virtual std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) = 0;
+  /// Outputs of each layer, rows one after another, of a step that asked for them and has ended;
+  /// given once. [sum of queries, query_heads, head_dim_v], output dtype.
+  virtual std::vector<std::vector<std::byte>> take_outputs(uint64_t) { return {}; }
   /// What the device beneath has found since this was last asked, in words.
   virtual std::vector<std::string> take_device_findings() { return {}; }
 };

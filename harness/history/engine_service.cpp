@@ -59,4 +59,8 @@ void EngineService::serve(const request::Read& read, EngineReply& reply) {
   reply.slots = engine_->read(read.cache, read.places);
 }
 
+void EngineService::serve(const request::TakeOutputs& take, EngineReply& reply) {
+  reply.outputs = engine_->take_outputs(take.step);
+}
+
 }  // namespace kv

@@ -25,6 +25,7 @@ class EngineService {
   void serve(const request::Create& create, EngineReply& reply);
   void serve(const request::Perform& perform, EngineReply& reply);
   void serve(const request::Read& read, EngineReply& reply);
+  void serve(const request::TakeOutputs& take, EngineReply& reply);
 
   const kv_engine_level* level_;
   std::function<std::vector<std::string>()> device_findings_;

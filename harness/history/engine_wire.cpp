@@ -139,9 +139,13 @@ template <Of<request::Read> S>
 void fields(auto& io, S& x) {
   io.enumerator(x.cache, CacheKind::kDraft), io(x.places);
 }
+template <Of<request::TakeOutputs> S>
+void fields(auto& io, S& x) {
+  io(x.step);
+}
 template <Of<EngineReply> S>
 void fields(auto& io, S& x) {
-  io(x.error), io(x.answer), io(x.target), io(x.draft), io(x.slots);
+  io(x.error), io(x.answer), io(x.target), io(x.draft), io(x.slots), io(x.outputs);
   io.texts(x.device_findings, kTextMax);
 }
 

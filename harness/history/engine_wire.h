@@ -29,16 +29,21 @@ struct Read {
   CacheKind cache = CacheKind::kTarget;
   std::vector<SlotPlace> places;
 };
+struct TakeOutputs {
+  uint64_t step = 0;
+};
 
 }  // namespace request
 
-using EngineRequest = std::variant<request::Create, request::Perform, request::Read>;
+using EngineRequest =
+    std::variant<request::Create, request::Perform, request::Read, request::TakeOutputs>;
 
 struct EngineReply {
   std::optional<Error> error;  // of create, or a snapshot that cannot be read
   Answer answer;
   std::optional<EngineState> target, draft;
   std::vector<SlotBytes> slots;
+  std::vector<std::vector<std::byte>> outputs;
   std::vector<std::string> device_findings;  // since the last reply
 };
 

@@ -18,7 +18,8 @@ std::vector<EngineRequest> requests() {
                         .draft = true};
   std::vector<EngineRequest> all = {
       request::Create{"{}"},
-      request::Read{CacheKind::kDraft, {{.by_page = true, .holder = 3, .slot = 2, .layer = 1}}}};
+      request::Read{CacheKind::kDraft, {{.by_page = true, .holder = 3, .slot = 2, .layer = 1}}},
+      request::TakeOutputs{5}};
   for (const Call& call : std::initializer_list<Call>{
            admit, step, call::Complete{4}, call::Fork{RequestId(1), RequestId(2)},
            call::Reorder{{RequestId(1)}, {RequestId(1)}}, call::Truncate{RequestId(1), 3},
@@ -39,6 +40,7 @@ EngineReply reply() {
   r.target->requests.push_back({.request = RequestId(3), .tables = {{0, -1}, {}}});
   r.target->prefixes.push_back({.parent = -1, .tokens = {9}, .pages = {0}});
   r.slots.push_back({.status = CallStatus::kRefused, .key = {std::byte{7}}, .value = {}});
+  r.outputs = {{std::byte{1}, std::byte{2}}, {}};
   r.device_findings = {"a race"};
   return r;
 }

@@ -13,6 +13,7 @@ HistoryStats& HistoryStats::operator+=(const HistoryStats& other) {
   refused += other.refused;
   exhausted += other.exhausted;
   slots_read += other.slots_read;
+  values += other.values;
   for (size_t i = 0; i < kOpKinds; ++i) {
     met[i] += other.met[i];
     for (size_t j = 0; j < kOpKinds; ++j) adjacent[i][j] += other.adjacent[i][j];
@@ -29,7 +30,12 @@ HistoryStats& HistoryStats::operator+=(const HistoryStats& other) {
 }
 
 HistoryJudge::HistoryJudge(const Case& c, Engine& engine, const JudgeSettings& settings)
-    : case_(c), engine_(engine), settings_(settings), model_(c), provenance_(c, engine) {}
+    : case_(c),
+      engine_(engine),
+      settings_(settings),
+      model_(c),
+      provenance_(c, engine),
+      values_(c, settings.value_steps) {}
 
 MaybeFinding HistoryJudge::perform(const Op& op) {
   const size_t kind = op.index();
@@ -40,16 +46,17 @@ MaybeFinding HistoryJudge::perform(const Op& op) {
   MaybeFinding found = perform_now(op);
   stats_.slots_read = provenance_.slots_read();
   stats_.counters = state_.counters;
+  stats_.values = values_.counts();
   if (found) found->op_index = op_index_;
   ++op_index_;
   return found;
 }
 
 MaybeFinding HistoryJudge::perform_now(const Op& op) {
-  const std::optional<Planned> planned = model_.plan(op);
+  std::optional<Planned> planned = model_.plan(op);
   if (!planned) return std::nullopt;
   ++stats_.calls;
-  const Answer answer = engine_.perform(planned->call);
+  const Answer answer = perform_call(*planned);
   stats_.succeeded += answer.status == CallStatus::kOk;
   stats_.refused += answer.status == CallStatus::kRefused;
   stats_.exhausted += answer.status == CallStatus::kExhausted;
@@ -64,9 +71,32 @@ MaybeFinding HistoryJudge::perform_now(const Op& op) {
     found = check_state(*planned, answer);
   }
   if (!found) found = check_bytes();
+  if (!found) found = check_values(*planned, answer);
   if (settings_.record) record(*planned, answer);
   if (found) found->operation = describe(planned->call);
   return found;
+}
+
+// Outputs are asked for where they will be judged. An engine without attention says so, changes
+// nothing, and is asked for the appends alone from then on.
+Answer HistoryJudge::perform_call(Planned& planned) {
+  auto* step = std::get_if<call::Step>(&planned.call);
+  if (step == nullptr) return engine_.perform(planned.call);
+  const bool lawful = planned.expect == Expect::kSuccessOrNoRoom;
+  step->wants_outputs = lawful && values_.wants(*step);
+  Answer answer = engine_.perform(planned.call);
+  if (!step->wants_outputs || answer.status != CallStatus::kUnsupported) return answer;
+  values_.not_offered();
+  step->wants_outputs = false;
+  return engine_.perform(planned.call);
+}
+
+MaybeFinding HistoryJudge::check_values(const Planned& planned, const Answer& answer) {
+  const auto* step = std::get_if<call::Step>(&planned.call);
+  if (step != nullptr && step->wants_outputs && answer.status == CallStatus::kOk) {
+    values_.note(model_, *step, answer.step);
+  }
+  return values_.judge(model_, engine_);
 }
 
 // All that is decided without reading a byte.

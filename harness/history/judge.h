@@ -3,8 +3,8 @@
 // Contract: after each operation, in this order, without floating point: reference counts, the
 // partition of the pool, the write set of a step, lengths and positions, fences, the shape of the
 // index, refusals and their atomicity, then bytes: what the operation touched, and at intervals, on
-// suspicion and at the end everything. The first finding ends the history. Deterministic.
-// Example:
+// suspicion and at the end everything. Values last, of a sample of steps. The first finding ends
+// the history. Deterministic. Example:
 //   HistoryJudge judge(c, engine, {});
 //   for (const Op& op : c.ops) if (auto found = judge.perform(op)) return *found;
 //   return judge.finish();
@@ -16,6 +16,7 @@
 
 #include "harness/history/provenance.h"
 #include "harness/history/state_checks.h"
+#include "harness/history/values.h"
 
 namespace kv {
 
@@ -27,6 +28,7 @@ struct HistoryStats {
   std::array<uint64_t, kOpKinds> met = {};                             // operations by kind
   std::array<std::array<uint64_t, kOpKinds>, kOpKinds> adjacent = {};  // [first][second]
   EngineCounters counters;                                             // of the engine
+  ValueCounts values;
   HistoryStats& operator+=(const HistoryStats& other);
 };
 
@@ -48,6 +50,7 @@ struct OpRecord {
 
 struct JudgeSettings {
   uint32_t everything_every = 16;  // operations between two checks of all bytes
+  double value_steps = 0;          // fraction of the steps whose outputs are judged
   bool record = false;             // keep an OpRecord of each operation
 };
 
@@ -65,6 +68,8 @@ class HistoryJudge {
 
  private:
   MaybeFinding perform_now(const Op& op);
+  Answer perform_call(Planned& planned);
+  MaybeFinding check_values(const Planned& planned, const Answer& answer);
   MaybeFinding check_answer(const Planned& planned, const Answer& answer) const;
   MaybeFinding check_no_room(const Planned& planned) const;
   MaybeFinding check_admitted(const Planned& planned, const Answer& answer);
@@ -83,6 +88,7 @@ class HistoryJudge {
   JudgeSettings settings_;
   Model model_;
   Provenance provenance_;
+  Values values_;
   EngineState before_, state_, draft_before_, draft_;
   struct FlyingPages {
     uint64_t step = 0;

@@ -153,12 +153,12 @@ kv_status LocalEngine::call_engine(const call::Step& step, Answer& answer, kv_er
     row.handle = r.handle;
     row.length = r.length;
     row.append_tokens = r.append;
-    row.query_tokens = wants_outputs_ ? r.queries : 0;
+    row.query_tokens = step.wants_outputs ? r.queries : 0;
     row.speculative_tokens = r.speculative;
     row.dtype = dl_type(r.dtype);
     row.tokens = r.tokens.data();
     // Those of the appended tokens alone, unless earlier slots are queried, too.
-    const size_t untold = wants_outputs_ ? 0 : r.histories.size() - r.append;
+    const size_t untold = step.wants_outputs ? 0 : r.histories.size() - r.append;
     row.histories = r.histories.data() + untold;
     row.tree_parents = r.tree_parents.empty() ? nullptr : r.tree_parents.data();
     rows.push_back(row);
@@ -168,7 +168,35 @@ kv_status LocalEngine::call_engine(const call::Step& step, Answer& answer, kv_er
   call.row_count = static_cast<uint32_t>(rows.size());
   call.draft = step.draft ? 1 : 0;
   call.layout = step.layout;
-  return level_.step(engine_, &call, &answer.step, &error);
+  if (!step.wants_outputs) return level_.step(engine_, &call, &answer.step, &error);
+  StepOutputs room = room_for(step);
+  std::vector<void*> outputs;
+  std::vector<float*> lses;
+  for (auto& layer : room.outputs) outputs.push_back(layer.data());
+  for (auto& layer : room.lses) lses.push_back(layer.data());
+  call.outputs = outputs.data();
+  call.lses = lses.data();
+  const kv_status status = level_.step(engine_, &call, &answer.step, &error);
+  // It is written until the step has ended, and after a failure nobody knows until when.
+  if (status == KV_OK || status == KV_FAILED) outputs_.emplace(answer.step, std::move(room));
+  return status;
+}
+
+StepOutputs LocalEngine::room_for(const call::Step& step) const {
+  const Shape& s = case_.shape;
+  uint64_t queries = 0;
+  for (const call::StepRow& row : step.rows) queries += row.queries;
+  const uint64_t elements = queries * s.query_heads * s.head_dim_v;
+  const uint32_t layers = step.draft ? case_.engine->draft_layers : s.layers;
+  // All ones are NaN in every format: what is not written shows.
+  const std::vector<std::byte> unwritten(elements * dtype_bytes(s.output_dtype), std::byte{0xFF});
+  return {.outputs = std::vector(layers, unwritten),
+          .lses = std::vector(layers, std::vector<float>(queries * s.query_heads))};
+}
+
+std::vector<std::vector<std::byte>> LocalEngine::take_outputs(uint64_t step) {
+  const auto node = outputs_.extract(step);
+  return node.empty() ? std::vector<std::vector<std::byte>>() : std::move(node.mapped().outputs);
 }
 
 kv_status LocalEngine::call_engine(const call::Complete& complete, Answer&, kv_error& error) {

@@ -4,6 +4,7 @@
 // Example:  KV_ASSIGN_OR_RETURN(auto engine, LocalEngine::create(*plugin->engine, c));
 #pragma once
 
+#include <map>
 #include <memory>
 #include <unordered_map>
 
@@ -14,7 +15,7 @@
 
 namespace kv {
 
-/// What a step gave: output and LSE of each layer, rows one after another.
+/// Where a step writes: output and LSE of each layer, rows one after another.
 struct StepOutputs {
   std::vector<std::vector<std::byte>> outputs;  // [layer]
   std::vector<std::vector<float>> lses;
@@ -29,9 +30,7 @@ class LocalEngine final : public Engine {
   Answer perform(const Call& call) override;
   Result<EngineState> snapshot(CacheKind cache) override;
   std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) override;
-
-  /// Whether steps ask for attention; without, only appends happen. Off at the beginning.
-  void want_outputs(bool wanted) { wants_outputs_ = wanted; }
+  std::vector<std::vector<std::byte>> take_outputs(uint64_t step) override;
 
  private:
   LocalEngine(const kv_engine_level& level, const Case& c);
@@ -53,6 +52,7 @@ class LocalEngine final : public Engine {
   kv_status call_engine(const call::Restore& restore, Answer& answer, kv_error& error);
   kv_status call_engine(const call::FailAllocation& fail, Answer& answer, kv_error& error);
 
+  StepOutputs room_for(const call::Step& step) const;
   void learn(std::span<const uint64_t> histories, std::span<const uint64_t> previous);
   static kv_status fill_qkv(void* harness, const kv_token* token, void* q, void* k, void* v);
 
@@ -61,7 +61,7 @@ class LocalEngine final : public Engine {
   Content content_;
   kv_engine* engine_ = nullptr;
   std::unordered_map<uint64_t, uint64_t> previous_;  // of each history; looked up only
-  bool wants_outputs_ = false;
+  std::map<uint64_t, StepOutputs> outputs_;  // of each step that asked, until they are taken
 };
 
 }  // namespace kv

@@ -82,7 +82,8 @@ std::optional<Planned> Model::plan_op(const op::Step& step) {
     if (row.append != asked.append) row.tree_parents.clear();
     // Earlier slots may have expired.
     const uint64_t most = has_windows() ? row.append : cache_of(*r, step.draft).size() + row.append;
-    row.queries = static_cast<uint32_t>(std::min<uint64_t>(row.queries, most));
+    row.queries =
+        static_cast<uint32_t>(std::min<uint64_t>({row.queries, most, engine().step_tokens_max}));
     if (row.append == 0 && row.queries == 0) continue;
     if (!seen.insert(asked.request).second) planned.why = "a request has two rows";
     if (const char* why = why_no_row(*r, row, step.draft)) planned.why = why;

@@ -1,0 +1,244 @@
+#include "harness/history/values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/core/philox.h"
+#include "reference/decide.h"
+#include "reference/visible.h"
+
+namespace kv {
+namespace {
+
+constexpr uint64_t kSampleUse = 0x76616c756573;  // "values": this use of the data seed
+
+// What the reference is told here is all that the attention depends on.
+bool is_plain(const Shape& s) {
+  return !s.alibi && !s.sinks && s.rope.pairing == RopePairing::kNone &&
+         s.kv_scale == KvScale::kNone;
+}
+
+}  // namespace
+
+ValueCounts& ValueCounts::operator+=(const ValueCounts& other) {
+  steps += other.steps;
+  steps_judged += other.steps_judged;
+  rows += other.rows;
+  elements += other.elements;
+  not_offered = not_offered || other.not_offered;
+  return *this;
+}
+
+Values::Values(const Case& c, double fraction)
+    : case_(c),
+      content_(c),
+      groups_(cache_groups(c)),
+      fraction_(is_plain(c.shape) ? fraction : 0),
+      profile_(reference::resolve_profile({.shape = c.shape})) {}
+
+bool Values::wants(const call::Step& step) {
+  const bool queries = std::any_of(step.rows.begin(), step.rows.end(),
+                                   [](const call::StepRow& row) { return row.queries > 0; });
+  if (!queries || fraction_ <= 0) return false;
+  const uint64_t random = Philox{case_.data.seed ^ kSampleUse}.word(0, counts_.steps++);
+  return !counts_.not_offered && static_cast<double>(random >> 11) * 0x1p-53 < fraction_;
+}
+
+void Values::note(const Model& model, const call::Step& step, uint64_t number) {
+  Step noted{.number = number, .draft = step.draft};
+  for (const call::StepRow& row : step.rows) {
+    const ModelRequest& r = *model.find(row.request);
+    noted.rows.push_back({.request = row.request,
+                          .slots = step.draft ? r.draft : r.slots,
+                          .append = row.append,
+                          .queries = row.queries,
+                          .tree_parents = row.tree_parents,
+                          .position_offset = r.position_offset});
+  }
+  noted_.push_back(std::move(noted));
+}
+
+MaybeFinding Values::judge(const Model& model, Engine& engine) {
+  const auto& flying = model.in_flight();
+  MaybeFinding found;
+  std::erase_if(noted_, [&](const Step& step) {
+    const bool flies = std::any_of(flying.begin(), flying.end(),
+                                   [&](const FlyingStep& f) { return f.number == step.number; });
+    if (flies || found) return false;
+    found = judge_step(step, engine);
+    return true;
+  });
+  return found;
+}
+
+size_t Values::output_bytes(const Row& row) const {
+  const Shape& s = case_.shape;
+  return size_t{row.queries} * s.query_heads * s.head_dim_v * dtype_bytes(s.output_dtype);
+}
+
+int64_t Values::window_left(const Step& step, uint32_t layer) const {
+  if (step.draft) return -1;
+  size_t group = 0;
+  while (layer >= groups_[group].layers) layer -= groups_[group++].layers;
+  return groups_[group].window_left;
+}
+
+MaybeFinding Values::judge_step(const Step& step, Engine& engine) {
+  const auto outputs = engine.take_outputs(step.number);
+  const uint32_t layers = step.draft ? case_.engine->draft_layers : case_.shape.layers;
+  size_t bytes = 0;
+  for (const Row& row : step.rows) bytes += output_bytes(row);
+  const bool complete = outputs.size() == layers &&
+                        std::all_of(outputs.begin(), outputs.end(),
+                                    [bytes](const auto& layer) { return layer.size() == bytes; });
+  if (!complete) {
+    return HistoryFinding{
+        .check = CheckClass::kValues,
+        .message = fmt::format("step {}: expected {} bytes of output of each of {} layers, got {} "
+                               "layers, or others",
+                               step.number, bytes, layers, outputs.size())};
+  }
+  ++counts_.steps_judged;
+  for (uint32_t layer = 0; layer < layers; ++layer) {
+    const std::byte* output = outputs[layer].data();
+    for (const Row& row : step.rows) {
+      auto found = judge_layer({.row = &row,
+                                .layer = {.layer = layer, .draft = step.draft},
+                                .window_left = window_left(step, layer),
+                                .output = output});
+      if (found) {
+        found->message = fmt::format("step {}, {}", step.number, found->message);
+        return found;
+      }
+      output += output_bytes(row);
+    }
+  }
+  return std::nullopt;
+}
+
+MaybeFinding Values::judge_layer(const LayerRows& at) {
+  const Row& row = *at.row;
+  const size_t length = row.slots.size();
+  keys_.resize(length * content_.key_bytes());
+  values_.resize(length * content_.value_bytes());
+  queries_.resize(size_t{row.queries} * content_.query_bytes());
+  const auto part = [](std::vector<std::byte>& all, size_t index, size_t bytes) {
+    return std::span(all).subspan(index * bytes, bytes);
+  };
+  for (size_t i = 0; i < length && row.queries > 0; ++i) {
+    content_.key(row.slots[i], at.layer, part(keys_, i, content_.key_bytes()));
+    content_.value(row.slots[i], at.layer, part(values_, i, content_.value_bytes()));
+  }
+  const std::vector<uint8_t> real(length, 1);
+  std::vector<std::vector<uint8_t>> visible;
+  for (uint32_t q = 0; q < row.queries; ++q) {
+    content_.query(row.slots[length - row.queries + q], at.layer,
+                   part(queries_, q, content_.query_bytes()));
+    visible.push_back(reference::visible_keys({.causal = case_.mask.causal,
+                                               .window_left = at.window_left,
+                                               .window_right = case_.mask.window_right,
+                                               .queries = row.queries,
+                                               .real = real,
+                                               .append_slots = row.append,
+                                               .tree_parents = row.tree_parents},
+                                              q));
+  }
+  for (uint32_t head = 0; head < case_.shape.kv_heads && row.queries > 0; ++head) {
+    if (auto found = judge_head(at, head, visible)) return found;
+  }
+  return std::nullopt;
+}
+
+MaybeFinding Values::judge_head(const LayerRows& at, uint32_t kv_head,
+                                const std::vector<std::vector<uint8_t>>& visible) {
+  const Shape& s = case_.shape;
+  const Row& row = *at.row;
+  const size_t length = row.slots.size(), group = s.query_heads / s.kv_heads;
+  const size_t key_row = content_.key_bytes() / s.kv_heads;
+  const size_t value_row = content_.value_bytes() / s.kv_heads;
+  const size_t query_row = content_.query_bytes() / s.query_heads;
+  std::vector<const std::byte*> keys, values, outputs;
+  for (size_t i = 0; i < length; ++i) {
+    keys.push_back(keys_.data() + i * content_.key_bytes() + kv_head * key_row);
+    values.push_back(values_.data() + i * content_.value_bytes() + kv_head * value_row);
+  }
+  std::vector<reference::QueryRow> rows;
+  std::vector<std::pair<uint64_t, size_t>> places;  // slot, query head
+  for (uint32_t q = 0; q < row.queries; ++q) {
+    const size_t slot = length - row.queries + q;
+    if (row.slots[slot].position != row.position_offset + static_cast<int64_t>(slot)) continue;
+    for (size_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+      rows.push_back({.query = queries_.data() + (q * s.query_heads + head) * query_row,
+                      .visible = visible[q],
+                      .anchor = static_cast<int64_t>(slot)});
+      outputs.push_back(at.output +
+                        (q * s.query_heads + head) * s.head_dim_v * dtype_bytes(s.output_dtype));
+      places.emplace_back(slot, head);
+    }
+  }
+  const reference::HeadBlock block{.shape = {.dim_k = s.head_dim_k,
+                                             .dim_v = s.head_dim_v,
+                                             .query_dtype = s.query_dtype,
+                                             .kv_dtype = s.kv_dtype,
+                                             .output_dtype = s.output_dtype,
+                                             .scale = s.scale,
+                                             .softcap = s.softcap},
+                                   .keys = keys,
+                                   .values = values,
+                                   .key_scales = {},
+                                   .value_scales = {},
+                                   .rows = rows};
+  if (rows.empty()) return std::nullopt;
+  const auto& estimate = estimator_.run(block, profile_);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    auto found = judge_output(block, r, estimate.rows[r], outputs[r]);
+    if (!found) continue;
+    found->message =
+        fmt::format("request {}, query at slot {}, layer {}{}, head {}, {}", row.request.value,
+                    places[r].first, at.layer.layer, at.layer.draft ? " of the draft model" : "",
+                    places[r].second, found->message);
+    found->request = row.request;
+    found->slot = places[r].first;
+    found->layer = at.layer.layer;
+    found->draft = at.layer.draft;
+    return found;
+  }
+  return std::nullopt;
+}
+
+// One row of one head. An element that the fast tier does not accept is decided, never guessed.
+MaybeFinding Values::judge_output(const reference::HeadBlock& block, size_t row,
+                                  const reference::RowEstimate& estimate, const std::byte* output) {
+  const Shape& s = case_.shape;
+  ++counts_.rows;
+  if (!estimate.finite) return std::nullopt;
+  std::vector<double> got(s.head_dim_v);
+  decode_row(s.output_dtype, output, s.head_dim_v, got.data());
+  std::optional<reference::RowDecider> decider;
+  for (uint32_t j = 0; j < s.head_dim_v; ++j) {
+    ++counts_.elements;
+    HistoryFinding found{.check = CheckClass::kValues};
+    if (std::isnan(got[j])) {
+      found.message =
+          fmt::format("output {}: NaN (or not written), though all inputs are finite", j);
+      return found;
+    }
+    const reference::FastElement fast{estimate.output[j], estimate.bound_low[j],
+                                      estimate.own_error[j], got[j]};
+    if (!estimate.vacuous && reference::surely_conforms(fast, s.output_dtype).conforms) continue;
+    if (!decider) {
+      decider.emplace(reference::row_inputs(block, row), profile_, s.output_dtype);
+    }
+    const reference::Answer answer = decider->ask({.column = j, .got = got[j]});
+    if (answer.decision != reference::Decision::kViolates) continue;
+    found.message =
+        fmt::format("output {}: expected {:.9g}, within [{:.9g}, {:.9g}], got {:.9g}; {} keys", j,
+                    answer.want, answer.low, answer.high, got[j], estimate.keys);
+    return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace kv

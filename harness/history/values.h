@@ -1,0 +1,85 @@
+// Purpose: is what a step attended to right? Its outputs, row by row, against the reference.
+// Contract: Q, K and V are what the model knows the tokens to be: whether the cache holds them is
+// provenance's question, and asked before. Steps are a sample, chosen by the case's data seed; all
+// rows, layers and heads of a chosen step are judged once it has ended. Bounds allow for any
+// arithmetic of a sound kernel (an engine declares none). An engine without attention is asked
+// once. Not judged: LSE, ALiBi, sinks, rotated or scaled K, and queries of slots that a shift has
+// moved, whose position is the engine's to say.
+// Example:  if (values.wants(step)) ... values.note(model, step, number);
+//           if (auto found = values.judge(model, engine)) return found;
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "harness/history/content.h"
+#include "harness/history/engine.h"
+#include "harness/history/finding.h"
+#include "harness/history/model.h"
+#include "reference/attention.h"
+
+namespace kv {
+
+struct ValueCounts {
+  uint64_t steps = 0, steps_judged = 0;  // with queries; of them, those chosen
+  uint64_t rows = 0, elements = 0;       // query rows of one head, and their outputs
+  bool not_offered = false;              // the engine has no attention
+  ValueCounts& operator+=(const ValueCounts& other);
+};
+
+class Values {
+ public:
+  /// `fraction` of the steps that have queries; 0: none.
+  Values(const Case& c, double fraction);
+
+  /// Whether to ask for the outputs of a step that is lawful.
+  bool wants(const call::Step& step);
+  void not_offered() { counts_.not_offered = true; }
+  /// A step that has been launched with outputs; `model` has it already.
+  void note(const Model& model, const call::Step& step, uint64_t number);
+  /// Those noted that have ended.
+  MaybeFinding judge(const Model& model, Engine& engine);
+
+  const ValueCounts& counts() const { return counts_; }
+
+ private:
+  struct Row {
+    RequestId request = {};
+    std::vector<StoredToken> slots;  // after the step
+    uint32_t append = 0, queries = 0;
+    std::vector<int32_t> tree_parents;
+    int64_t position_offset = 0;
+  };
+  struct Step {
+    uint64_t number = 0;
+    bool draft = false;
+    std::vector<Row> rows;
+  };
+  struct LayerRows {
+    const Row* row = nullptr;
+    ContentLayer layer;
+    int64_t window_left = -1;
+    const std::byte* output = nullptr;  // [queries, query_heads, head_dim_v]
+  };
+
+  MaybeFinding judge_step(const Step& step, Engine& engine);
+  MaybeFinding judge_layer(const LayerRows& at);
+  MaybeFinding judge_head(const LayerRows& at, uint32_t kv_head,
+                          const std::vector<std::vector<uint8_t>>& visible);
+  MaybeFinding judge_output(const reference::HeadBlock& block, size_t row,
+                            const reference::RowEstimate& estimate, const std::byte* output);
+  size_t output_bytes(const Row& row) const;
+  int64_t window_left(const Step& step, uint32_t layer) const;
+
+  const Case& case_;
+  Content content_;
+  std::vector<CacheGroup> groups_;
+  double fraction_;
+  reference::Profile profile_;
+  reference::HeadEstimator estimator_;
+  std::vector<Step> noted_;
+  std::vector<std::byte> keys_, values_, queries_;  // of one layer of one row
+  ValueCounts counts_;
+};
+
+}  // namespace kv
