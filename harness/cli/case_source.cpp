@@ -3,9 +3,16 @@
 #include <fmt/format.h>
 
 #include "harness/cli/corpus.h"
+#include "harness/gen/cover.h"
 #include "harness/relation/draw_related.h"
 
 namespace kv::cli {
+namespace {
+
+/// Shorter runs do not hold the array, whose search costs a quarter of a second.
+constexpr uint64_t kCoverWorthIt = 80;
+
+}  // namespace
 
 Result<std::optional<SourcedCase>> CaseSource::next() {
   if (file_ < options_.files.size()) {
@@ -21,11 +28,27 @@ Result<std::optional<SourcedCase>> CaseSource::next() {
   }
   const bool late = options_.deadline && std::chrono::steady_clock::now() >= *options_.deadline;
   if (drawn_ >= options_.drawn_max || late) return std::optional<SourcedCase>{};
-  PhiloxSource choices(options_.seed, drawn_);
-  Case c = draw_related(choices, options_.drawing);
-  c.name = fmt::format("seed {} case {}", options_.seed, drawn_);
+  if (!looked_for_cover_) find_cover();
+  return std::optional(SourcedCase{draw_next(), ""});
+}
+
+void CaseSource::find_cover() {
+  looked_for_cover_ = true;
+  if (options_.drawn_max < kCoverWorthIt) return;
+  cover_ = covering_array(options_.seed, {});
+  if (cover_.size() > options_.drawn_max) cover_.clear();
+  in_cover_ = {cover_.begin(), cover_.end()};
+}
+
+Case CaseSource::draw_next() {
+  const bool covering = drawn_ < cover_.size();
+  while (!covering && in_cover_.contains(number_)) ++number_;
+  const uint64_t number = covering ? cover_[drawn_] : number_++;
   ++drawn_;
-  return std::optional(SourcedCase{std::move(c), ""});
+  PhiloxSource choices(options_.seed, number);
+  Case c = draw_related(choices, covering ? DrawOptions{} : options_.drawing);
+  c.name = fmt::format("seed {} case {}", options_.seed, number);
+  return c;
 }
 
 }  // namespace kv::cli

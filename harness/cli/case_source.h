@@ -1,13 +1,15 @@
 // Purpose: the cases of a campaign, one after another: the corpus, the corpus again with a relation
-// for each file (the seed says which), then drawn ones.
+// for each file (the seed says which), then drawn ones, the covering array first when drawn_max
+// holds it.
 // Contract: drawn case number i is a pure function of (seed, i, drawing options), whatever was
-// asked for before.
+// asked for before; those of the covering array force no variant, for they are to be judged.
 // Example: CaseSource source({.files = corpus_files("corpus"), .seed = 1, .drawn_max = 500});
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,12 +41,21 @@ class CaseSource {
   /// The next case, or nothing when there are no more.
   Result<std::optional<SourcedCase>> next();
   uint64_t drawn() const { return drawn_; }
+  /// There is a covering array, and all of it was drawn.
+  bool covered() const { return !cover_.empty() && drawn_ >= cover_.size(); }
 
  private:
+  void find_cover();
+  Case draw_next();
+
   SourceOptions options_;
   size_t file_ = 0;
   size_t related_ = 0;  // files replayed with a relation
   uint64_t drawn_ = 0;
+  bool looked_for_cover_ = false;
+  std::vector<uint64_t> cover_;  // the numbers of its cases; empty: the run is too short for it
+  std::set<uint64_t> in_cover_;
+  uint64_t number_ = 0;  // of the next case outside of it
 };
 
 }  // namespace kv::cli

@@ -125,6 +125,7 @@ class Check {
   }
 
   Result<ExitCode> finish(const Hello& hello, bool stopped_by_user) {
+    summary_.must_hit_is_due = source_.covered() && !stopped_early_ && !stopped_by_user;
     output_.say(summary_text(summary_));
     if (stopped_early_)
       output_.say(

@@ -1,9 +1,9 @@
-// Purpose: the first cases of a campaign: few, and between them every required
-// condition and pair. Contract: a pure function of seed and options. Cases are
-// chosen greedily among the first kCandidates drawn ones, so that they are
-// cases as the generator draws them; what no candidate has is left out, and the
-// campaign's own count says so. Example:  const std::vector<uint64_t> first =
-// covering_array(seed, {});
+// Purpose: the first cases of a campaign: few, and between them every required condition and pair.
+// Contract: a pure function of seed and options. Cases are chosen greedily among the first drawn
+// ones (more are drawn as long as something is missing, up to kCandidatesMax), so that they are
+// cases as the generator draws them; what no candidate has is left out, and the campaign's own
+// count says so.
+// Example:  const std::vector<uint64_t> first = covering_array(seed, {});
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,6 @@
 namespace kv {
 
 /// Indices to draw with PhiloxSource(seed, index), best first.
-std::vector<uint64_t> covering_array(uint64_t seed, const DrawOptions &options);
+std::vector<uint64_t> covering_array(uint64_t seed, const DrawOptions& options);
 
 }  // namespace kv

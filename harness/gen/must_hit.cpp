@@ -105,11 +105,10 @@ struct Pair {
 /// Pages in order are never out of order.
 constexpr Pair kImpossible[] = {{F::kPagesOutOfOrder, F::kOrderIdentity}};
 
-bool is_required(const Condition &a, const Condition &b) {
+bool is_required(const Condition& a, const Condition& b) {
   if (a.axis == kAlone || b.axis == kAlone) return false;  // too rare to ask for its pairs
-
   if (a.axis != kFree && a.axis == b.axis) return false;
-  return std::none_of(std::begin(kImpossible), std::end(kImpossible), [&](const Pair &p) {
+  return std::none_of(std::begin(kImpossible), std::end(kImpossible), [&](const Pair& p) {
     return (p.a == a.feature && p.b == b.feature) || (p.a == b.feature && p.b == a.feature);
   });
 }
@@ -122,7 +121,7 @@ void for_each_required(Visit visit) {
       if (a == b || is_required(kConditions[a], kConditions[b])) visit(a, b);
 }
 
-bool holds(const FeatureSet &had, size_t condition) {
+bool holds(const FeatureSet& had, size_t condition) {
   return had.has(kConditions[condition].feature);
 }
 
@@ -132,7 +131,7 @@ std::span<const Condition> conditions() { return kConditions; }
 
 MustHit::MustHit() : size_(std::size(kConditions)), count_(size_ * size_, 0) {}
 
-size_t MustHit::add(const FeatureSet &had) {
+size_t MustHit::add(const FeatureSet& had) {
   size_t fresh = 0;
   for_each_required([&](size_t a, size_t b) {
     if (holds(had, a) && holds(had, b)) fresh += count_[a * size_ + b]++ == 0;
@@ -140,7 +139,7 @@ size_t MustHit::add(const FeatureSet &had) {
   return fresh;
 }
 
-size_t MustHit::gain(const FeatureSet &had) const {
+size_t MustHit::gain(const FeatureSet& had) const {
   size_t fresh = 0;
   for_each_required([&](size_t a, size_t b) {
     fresh += count_[a * size_ + b] == 0 && holds(had, a) && holds(had, b);
@@ -161,17 +160,18 @@ size_t MustHit::met() const {
 }
 
 std::vector<std::string> MustHit::missing() const {
-  std::vector<std::string> missing;
+  std::vector<std::string> missing, pairs;
   for_each_required([&](size_t a, size_t b) {
     if (count_[a * size_ + b] > 0) return;
     std::string name(feature_name(kConditions[a].feature));
     if (a != b) name += " + " + std::string(feature_name(kConditions[b].feature));
-    missing.push_back(std::move(name));
+    (a == b ? missing : pairs).push_back(std::move(name));
   });
+  missing.insert(missing.end(), pairs.begin(), pairs.end());
   return missing;
 }
 
-MustHit &MustHit::operator+=(const MustHit &other) {
+MustHit& MustHit::operator+=(const MustHit& other) {
   for (size_t i = 0; i < count_.size(); ++i) count_[i] += other.count_[i];
   return *this;
 }

@@ -1,10 +1,8 @@
-// Purpose: what a campaign must have met to say anything: conditions, and pairs
-// of conditions. Contract: the list is declared here. Conditions of one axis
-// (dtype, causality, design, ...) exclude each other; every other pair is
-// required, except those that kImpossible in must_hit.cpp names with its
-// reason. A pure function of the cases added; a case counts once for each
-// condition. Example:  MustHit met; met.add(features_of(c)); for (const
-// std::string& m : met.missing()) ...
+// Purpose: what a campaign must have met to say anything: conditions, and pairs of conditions.
+// Contract: the list is declared here. Conditions of one axis (dtype, causality, design, ...)
+// exclude each other; every other pair is required, except those that kImpossible in must_hit.cpp
+// names with its reason. A pure function of the cases added; a case counts once for each condition.
+// Example:  MustHit met; met.add(features_of(c)); for (const std::string& m : met.missing()) ...
 #pragma once
 
 #include <cstdint>
@@ -27,17 +25,17 @@ class MustHit {
  public:
   MustHit();
   /// Pairs (and conditions) met for the first time.
-  size_t add(const FeatureSet &had);
+  size_t add(const FeatureSet& had);
   /// add() would return this.
-  size_t gain(const FeatureSet &had) const;
+  size_t gain(const FeatureSet& had) const;
 
   uint64_t hits(size_t condition) const { return count_[condition * size_ + condition]; }
   uint64_t hits(size_t a, size_t b) const { return count_[a * size_ + b]; }
   size_t required() const;  // conditions and pairs
   size_t met() const;
-  /// "empty_row", "gqa + window_left"; in the order of the list.
+  /// "empty_row", "gqa + window_left"; conditions first, in the order of the list.
   std::vector<std::string> missing() const;
-  MustHit &operator+=(const MustHit &other);
+  MustHit& operator+=(const MustHit& other);
 
  private:
   size_t size_;

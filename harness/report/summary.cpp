@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/report/must_hit_report.h"
 #include "harness/report/words.h"
 
 namespace kv {
@@ -40,39 +41,6 @@ std::string counts_text(const std::map<std::string, uint64_t>& counts) {
   return out;
 }
 
-/// Features that say what a run exercised; the rest (types, sizes, designs) is in the JSON.
-bool is_told(Feature feature) {
-  return feature <= Feature::kPositionOffset || feature == Feature::kGqa ||
-         feature == Feature::kMqa ||
-         (feature >= Feature::kSoftcap && feature <= Feature::kMaskBroadcastQuery) ||
-         feature >= Feature::kScheduleSeed;
-}
-
-std::string features_text(const RunSummary& summary) {
-  std::string out, line = "  met         ";
-  for (size_t i = 0; i < kFeatureCount; ++i) {
-    const auto feature = static_cast<Feature>(i);
-    if (!is_told(feature)) continue;
-    std::string name(feature_name(feature));
-    std::replace(name.begin(), name.end(), '_', ' ');
-    const std::string item = fmt::format("{} {}, ", name, summary.features[feature]);
-    if (line.size() + item.size() > 100) {
-      out += line.substr(0, line.size() - 1) + "\n";
-      line = std::string(14, ' ');
-    }
-    line += item;
-  }
-  return out + line.substr(0, line.size() - 2) + "\n";
-}
-
-nlohmann::ordered_json must_hit_json(const MustHit& must_hit) {
-  nlohmann::ordered_json json = {{"required", must_hit.required()}, {"met", must_hit.met()}};
-  for (size_t i = 0; i < conditions().size(); ++i)
-    json["conditions"][std::string(feature_name(conditions()[i].feature))] = must_hit.hits(i);
-  json["missing"] = must_hit.missing();
-  return json;
-}
-
 }  // namespace
 
 void RunSummary::add(const Case& c, const Verdict& verdict) {
@@ -82,9 +50,11 @@ void RunSummary::add(const Case& c, const Verdict& verdict) {
     count_reason(failure_classes, verdict.failure_class);
   if (verdict.outcome == Outcome::kUnsupported) count_reason(unsupported_reasons, verdict.message);
   add_stats(stats, verdict.stats);
+  const FeatureSet had = features_of(c);
+  if (verdict.outcome == Outcome::kUnsupported) refused.add(had);
+  if (verdict.outcome == Outcome::kNondeterministic) must_hit.add(had);
   if (verdict.outcome != Outcome::kPass && verdict.outcome != Outcome::kFail) return;
   if (!verdict.variant.empty()) count_reason(variants, verdict.variant);
-  const FeatureSet had = features_of(c);
   must_hit.add(had);
   for (size_t i = 0; i < kFeatureCount; ++i) features.count[i] += had.count[i] > 0;
 }
@@ -102,12 +72,20 @@ std::vector<std::string> RunSummary::missing_features() const {
   return missing;
 }
 
+std::vector<std::string> RunSummary::never_offered() const {
+  MustHit offered = must_hit;
+  offered += refused;
+  return offered.missing();
+}
+
 ExitCode RunSummary::exit_code() const {
   ExitCode code = ExitCode::kPass;
   if (count(Outcome::kError) > 0) code = worst(code, ExitCode::kEnvironment);
   if (count(Outcome::kFail) > 0) code = worst(code, ExitCode::kFailed);
   if (count(Outcome::kNondeterministic) > 0) code = worst(code, ExitCode::kNondeterministic);
   if (!missing_features().empty()) code = worst(code, ExitCode::kVacuous);
+  if (must_hit_is_due && judged() > 0 && !never_offered().empty())
+    code = worst(code, ExitCode::kVacuous);
   if (judged() > 0 || code != ExitCode::kPass) return code;
   const bool all_unsupported = cases > 0 && count(Outcome::kUnsupported) == cases;
   return all_unsupported ? ExitCode::kUnsupported : ExitCode::kVacuous;
@@ -128,10 +106,7 @@ std::string summary_text(const RunSummary& s) {
     out +=
         fmt::format("  largest     |error| / bound {:.4f}; {} elements needed more than double\n",
                     s.stats.error_bound_ratio_max, s.stats.escalated);
-  if (s.judged() > 0) out += features_text(s);
-  if (s.judged() > 0)
-    out += fmt::format("  must hit    {} of {} conditions and pairs of conditions\n",
-                       s.must_hit.met(), s.must_hit.required());
+  if (s.judged() > 0) out += features_table(s.features) + must_hit_text(s);
   for (const std::string& feature : s.missing_features())
     out += fmt::format("  never met   {}: this campaign says too little\n", feature);
   if (!s.variants.empty()) out += "  variants that ran\n" + counts_text(s.variants);
@@ -155,7 +130,7 @@ nlohmann::ordered_json summary_json(const RunSummary& s) {
   json["features"] = nlohmann::ordered_json::object();
   for (size_t i = 0; i < kFeatureCount; ++i)
     json["features"][std::string(feature_name(static_cast<Feature>(i)))] = s.features.count[i];
-  json["must_hit"] = must_hit_json(s.must_hit);
+  json["must_hit"] = must_hit_json(s);
   json["features_missing"] = s.missing_features();
   json["variants"] = s.variants;
   json["failure_classes"] = s.failure_classes;

@@ -2,7 +2,9 @@
 // Contract: add() every case once, with its verdict. Counts are taken over cases in any order, so
 // the summary of the same cases is the same. exit_code() follows exit_code.h; a run in which
 // nothing was judged is vacuous, and so is a campaign of at least kCampaignCases cases that judged
-// some but never met a required feature.
+// some but never met a required feature, and one that ran the covering array and never offered a
+// condition of must_hit.h or a pair of them. What the plugin refused was offered: it is told, and
+// does not count as judged.
 // Example: RunSummary s; s.add(c, verdict); puts(summary_text(s).c_str());
 #pragma once
 
@@ -26,15 +28,19 @@ struct RunSummary {
   uint64_t cases = 0;
   std::map<Outcome, uint64_t> outcomes;
   std::map<std::string, uint64_t> failure_classes, variants, unsupported_reasons;
-  FeatureSet features;  // judged cases that had each feature
-  MustHit must_hit;     // over the judged cases
-  VerdictStats stats;   // sums; the maximum of error_bound_ratio_max
+  FeatureSet features;           // judged cases that had each feature
+  MustHit must_hit;              // over the judged cases
+  MustHit refused;               // over the unsupported ones
+  bool must_hit_is_due = false;  // the covering array ran
+  VerdictStats stats;            // sums; the maximum of error_bound_ratio_max
 
   void add(const Case& c, const Verdict& verdict);
   uint64_t count(Outcome outcome) const;
   uint64_t judged() const { return count(Outcome::kPass) + count(Outcome::kFail); }
   /// Features that every campaign must meet, and that no judged case of this one had.
   std::vector<std::string> missing_features() const;
+  /// Of must_hit: neither judged nor refused.
+  std::vector<std::string> never_offered() const;
   ExitCode exit_code() const;
 };
 

@@ -1,0 +1,90 @@
+// A run that held the covering array and missed a condition is red and says which; a whole one, a
+// short one and one whose plugin refused the rest are not.
+#include "harness/report/must_hit_report.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/gen/cover.h"
+
+namespace kv {
+namespace {
+
+constexpr uint64_t kSeed = 1;
+
+Case drawn(uint64_t number) {
+  PhiloxSource choices(kSeed, number);
+  return draw(choices);
+}
+
+struct Narrowed {
+  bool (*is_kept)(const Case&);
+  Outcome others = Outcome::kPass;  // not drawn when it is kPass
+};
+
+/// A run over the covering array of a generator that draws only what is kept.
+RunSummary run(const Narrowed& narrowed) {
+  RunSummary summary;
+  summary.must_hit_is_due = true;
+  for (const uint64_t number : covering_array(kSeed, {})) {
+    const Case c = drawn(number);
+    Verdict verdict;
+    verdict.outcome = narrowed.is_kept(c) ? Outcome::kPass : narrowed.others;
+    if (narrowed.is_kept(c) || narrowed.others != Outcome::kPass) summary.add(c, verdict);
+  }
+  return summary;
+}
+
+bool all(const Case&) { return true; }
+bool no_softcap(const Case& c) { return !features_of(c).has(Feature::kSoftcap); }
+bool not_both(const Case& c) {
+  const FeatureSet had = features_of(c);
+  return !(had.has(Feature::kSoftcap) && had.has(Feature::kSinks));
+}
+bool has(const std::vector<std::string>& names, const char* name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+TEST(MustHitReport, AWholeCampaignIsGreen) {
+  const RunSummary summary = run({.is_kept = all});
+  EXPECT_EQ(summary.exit_code(), ExitCode::kPass);
+  EXPECT_EQ(must_hit_text(summary).find("never met"), std::string::npos);
+  EXPECT_EQ(must_hit_json(summary)["met"], must_hit_json(summary)["required"]);
+  EXPECT_NE(features_table(summary.features).find("softcap"), std::string::npos);
+}
+
+TEST(MustHitReport, AMissedConditionIsFive) {
+  RunSummary summary = run({.is_kept = no_softcap});
+  EXPECT_EQ(summary.exit_code(), ExitCode::kVacuous);
+  EXPECT_TRUE(has(summary.never_offered(), "softcap"));
+  EXPECT_NE(must_hit_text(summary).find("never met   softcap:"), std::string::npos);
+  EXPECT_NE(must_hit_text(summary).find("others; --json lists them"), std::string::npos);
+  EXPECT_EQ(must_hit_json(summary)["conditions"]["softcap"], 0);
+  summary.must_hit_is_due = false;  // a run too short for the array
+  EXPECT_EQ(summary.exit_code(), ExitCode::kPass);
+  EXPECT_EQ(must_hit_text(summary).find("never met"), std::string::npos);
+}
+
+TEST(MustHitReport, AMissedPairIsFive) {
+  const RunSummary summary = run({.is_kept = not_both});
+  EXPECT_EQ(summary.exit_code(), ExitCode::kVacuous);
+  EXPECT_TRUE(has(summary.never_offered(), "softcap + sinks"));
+  EXPECT_FALSE(has(summary.never_offered(), "softcap"));
+}
+
+TEST(MustHitReport, WhatThePluginRefusesIsToldAndIsNotMissed) {
+  const RunSummary summary = run({.is_kept = no_softcap, .others = Outcome::kUnsupported});
+  EXPECT_EQ(summary.exit_code(), ExitCode::kPass);
+  EXPECT_TRUE(summary.never_offered().empty());
+  EXPECT_NE(must_hit_text(summary).find("more were refused"), std::string::npos);
+  const auto refused = must_hit_json(summary)["only_refused"].get<std::vector<std::string>>();
+  EXPECT_TRUE(has(refused, "softcap"));
+  EXPECT_FALSE(has(refused, "sinks"));
+}
+
+// A failure outweighs what was not met.
+TEST(MustHitReport, AFailureIsStillOne) {
+  EXPECT_EQ(run({.is_kept = no_softcap, .others = Outcome::kFail}).exit_code(), ExitCode::kFailed);
+}
+
+}  // namespace
+}  // namespace kv
