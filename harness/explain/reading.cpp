@@ -46,7 +46,8 @@ Scene::Scene(const Case& c, const Observation& observation, uint32_t op_index)
   }
   for (uint32_t r = 0; r < step_.rows.size(); ++r) {
     for (uint32_t q = 0; q < step_.rows[r].queries; ++q) {
-      if (is_pad_row(timeline_, {&step_.rows[r], q, 0})) continue;
+      const bool computed = facts_.pad_rows == KV_PAD_ROWS_COMPUTED;
+      if (!computed && is_pad_row(timeline_, {&step_.rows[r], q, 0})) continue;
       for (uint32_t layer = 0; layer < c.shape.layers; ++layer) {
         for (uint32_t head = 0; head < c.shape.query_heads; ++head) {
           rows_.push_back({r, q, layer, head});

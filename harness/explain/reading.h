@@ -60,7 +60,7 @@ class Scene {
   const std::string& variant() const { return seen_.variant; }
   bool has_values() const { return !seen_.layers.empty(); }
 
-  /// Every row whose values the contract fixes (PAD rows are left out).
+  /// Every row whose values the contract fixes (PAD rows only where the plugin computes them).
   const std::vector<RowAt>& rows() const { return rows_; }
   Reading honest(const RowAt& at) const;
   /// The last slot that the row may see under the case's causal rule; kv_length - 1 without one.

@@ -54,6 +54,20 @@ TEST(Trust, AcceptsTheReadingOfTheSameCase) {
   }
 }
 
+// A PAD row that the plugin computes is judged: the scene must hold it, or its fault is taken for
+// one of the honest reading.
+TEST(Trust, HoldsThePadRowsThatAreComputed) {
+  Case c = small_case();
+  c.ops = {op::Admit{.request = RequestId(0), .prompt_tokens = 1},
+           op::Step{{{.request = RequestId(0), .append = 1, .pad_left = 1, .queries = 2}}}};
+  const Observation seen =
+      fake_observation(c, {.visible = [](const PlannedRow&, uint32_t, std::vector<uint8_t>& sees) {
+                         sees.back() = 1;
+                       }});
+  ASSERT_EQ(judge_observation(c, seen).outcome, Outcome::kFail);
+  EXPECT_EQ(honest_defect(c, seen, 1, Scene(c, seen, 1)), "");
+}
+
 // A scene that forgets a part of the case: the planted bug of this check.
 TEST(Trust, FindsAReadingThatLacksAPartOfTheCase) {
   void (*const forget[])(Case&) = {
