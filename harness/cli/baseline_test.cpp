@@ -47,11 +47,12 @@ TEST(Baseline, GatesOnNewFaultsOnly) {
   EXPECT_SAYS(ran.out, "no other found");
   EXPECT_SAYS(text_of(junit), "failures=\"0\"");
   ran = check("wrong_lse", {"--baseline", known, "--junit", junit, "--sarif", folder + "/s.json",
-                            "--annotations"});
+                            "--annotations", "--html", folder + "/r.html"});
   EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
   EXPECT_SAYS(text_of(junit), "<failure type=\"lse-");
   EXPECT_SAYS(text_of(folder + "/s.json"), "\"ruleId\": \"lse-");
   EXPECT_SAYS(ran.out, "::error file=");
+  EXPECT_SAYS(text_of(folder + "/r.html"), "<h2 class=\"bad\">fail: lse-");
   EXPECT_EQ(check("", {"--baseline", folder + "/none.txt"}).status, 2);
   std::filesystem::remove_all(folder);
 }

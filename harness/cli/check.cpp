@@ -13,6 +13,7 @@
 #include "harness/cli/corpus.h"
 #include "harness/cli/examine.h"
 #include "harness/cli/findings.h"
+#include "harness/cli/html_findings.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/version.h"
@@ -138,7 +139,7 @@ class Check {
                     seconds(), static_cast<double>(summary_.cases) / seconds(),
                     static_cast<double>(warp_instructions_) / seconds() / 1e6));
     const ExitCode code = exit_code();
-    KV_RETURN_IF_ERROR(tell_ci());
+    KV_RETURN_IF_ERROR(tell_ci(hello));
     KV_RETURN_IF_ERROR(output_.finish(json(hello, code)));
     return stopped_by_user ? static_cast<ExitCode>(kInterruptedStatus) : code;
   }
@@ -160,7 +161,18 @@ class Check {
     return without.exit_code();
   }
 
-  Result<void> tell_ci() const {
+  Result<void> draw(std::span<const Record> news, const Hello& hello) const {
+    KV_ASSIGN_OR_RETURN(const auto shown, html_findings(options_.bench, news));
+    const HtmlHead head{
+        .title = fmt::format("check with seed {}", options_.seed),
+        .version = kVersion,
+        .plugin = fmt::format("{} {} on device {}", hello.plugin.name, hello.plugin.version,
+                              device_name(options_.bench.device)),
+        .summary = summary_text(summary_)};
+    return write_text_file(options_.html_path, html_report(head, shown));
+  }
+
+  Result<void> tell_ci(const Hello& hello) const {
     std::vector<Record> news;
     for (const Record& record : findings_.records())
       if (!known_.contains(fingerprint_of(record.c, record.verdict).text())) news.push_back(record);
@@ -169,6 +181,7 @@ class Check {
     if (!options_.sarif_path.empty())
       KV_RETURN_IF_ERROR(
           write_text_file(options_.sarif_path, sarif_json(news, kVersion).dump(2) + "\n"));
+    if (!options_.html_path.empty()) KV_RETURN_IF_ERROR(draw(news, hello));
     for (size_t i = 0; options_.annotations && i < news.size(); ++i)
       output_.say(github_annotation(news[i]));
     if (options_.write_baseline_path.empty()) return {};

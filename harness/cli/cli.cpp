@@ -90,6 +90,7 @@ struct Parsed {
   MutantsOptions mutants;
   MutateOptions mutate;
   ReplayOptions replay;
+  ReportOptions report;
   TraceOptions trace;
   PlanOptions plan;
   MinimizeOptions minimize;
@@ -106,6 +107,7 @@ struct Parsed {
 void add_ci_output(CLI::App& command, CheckOptions& check) {
   command.add_option("--junit", check.junit_path, "write JUnit XML")->check(named());
   command.add_option("--sarif", check.sarif_path, "write SARIF 2.1.0")->check(named());
+  command.add_option("--html", check.html_path, "write an HTML page with pictures")->check(named());
   command.add_flag("--annotations", check.annotations, "print GitHub annotations");
   command
       .add_option("--baseline", check.baseline_path,
@@ -201,6 +203,12 @@ void add_replay(CLI::App& app, Parsed& p) {
   command->add_option("case", p.replay.case_path, "case file")->required();
   add_bench(*command, p.bench, p.device);
   add_json(*command, p.json_path);
+  CLI::App* report = app.add_subcommand("report", "replay cases and draw what fails, as HTML");
+  report->add_option("path", p.report.path, "case file, or folder of cases")->required();
+  report->add_option("-o,--out", p.report.out, "HTML file to write")
+      ->check(named())
+      ->capture_default_str();
+  add_bench(*report, p.bench, p.device);
   CLI::App* show = app.add_subcommand("show", "say what a case does");
   show->add_option("case", p.show.case_path, "case file")->required();
   show->add_flag("--coverage", p.show.coverage,
@@ -341,7 +349,7 @@ Result<void> keep_input(const std::string& input, const std::string& output) {
 Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
   p.bench.device = p.device == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
   p.check.bench = p.replay.bench = p.trace.bench = p.minimize.bench = p.bench;
-  p.explain.bench = p.fuzz.bench = p.triage.bench = p.bench;
+  p.explain.bench = p.fuzz.bench = p.triage.bench = p.report.bench = p.bench;
   for (auto* path :
        {&p.check.json_path, &p.replay.json_path, &p.trace.json_path, &p.plan.json_path,
         &p.minimize.json_path, &p.explain.json_path, &p.fuzz.json_path, &p.triage.json_path}) {
@@ -359,6 +367,7 @@ Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
     KV_RETURN_IF_ERROR(keep_input(input, p.trace.case_path));
     KV_RETURN_IF_ERROR(keep_input(input, p.minimize.out));
   }
+  KV_RETURN_IF_ERROR(keep_input(p.report.path, p.report.out));
   p.mutate.bench = p.bench;
   p.mutants.json_path = p.mutate.json_path = p.json_path;
   if (app.got_subcommand("mutants")) return mutants(p.mutants);
@@ -368,6 +377,7 @@ Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
     return p.check.level == "engine" ? check_histories(p.check) : check(p.check);
   }
   if (app.got_subcommand("replay")) return replay(p.replay);
+  if (app.got_subcommand("report")) return report(p.report);
   if (app.got_subcommand("minimize")) return minimize(p.minimize);
   if (app.got_subcommand("explain")) return explain(p.explain);
   if (app.got_subcommand("fuzz")) return p.fuzz.worker ? fuzz_worker(p.fuzz) : fuzz(p.fuzz);

@@ -33,13 +33,13 @@ struct CheckOptions {
   std::string corpus = "corpus";  // seeds/ and regression/ are replayed first, where they exist
   std::string out = "corpus/crashing";
   bool keep_going = false;
-  bool first = false;                  // stop at the first finding
-  std::string level = "kernel";        // or "engine": histories
-  std::string junit_path, sarif_path;  // "": none
-  bool annotations = false;            // GitHub's, to standard output
-  std::string baseline_path;           // faults that are known and do not fail the run
-  std::string write_baseline_path;     // faults of this run, for the next
-  uint64_t minimize_attempts = 400;    // for the smaller case offered with each distinct fault
+  bool first = false;                             // stop at the first finding
+  std::string level = "kernel";                   // or "engine": histories
+  std::string junit_path, sarif_path, html_path;  // "": none
+  bool annotations = false;                       // GitHub's, to standard output
+  std::string baseline_path;                      // faults that are known and do not fail the run
+  std::string write_baseline_path;                // faults of this run, for the next
+  uint64_t minimize_attempts = 400;  // for the smaller case offered with each distinct fault
 };
 Result<ExitCode> check(const CheckOptions& options);
 
@@ -49,6 +49,13 @@ struct ReplayOptions {
   std::optional<std::string> json_path;
 };
 Result<ExitCode> replay(const ReplayOptions& options);
+
+struct ReportOptions {
+  std::string path;  // a case, or a folder of them
+  std::string out = "report.html";
+  BenchOptions bench;
+};
+Result<ExitCode> report(const ReportOptions& options);
 
 struct MinimizeOptions {
   std::string case_path;

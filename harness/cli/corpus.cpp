@@ -46,6 +46,18 @@ bool is_corpus(const std::string& root) {
          fs::is_directory(fs::path(root) / "regression", missing);
 }
 
+std::vector<std::string> stored_findings(const std::string& folder) {
+  fs::path root = folder;
+  std::error_code missing;
+  if (fs::is_directory(root / "crashing", missing)) root /= "crashing";
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(root, missing))
+    if (entry.is_regular_file(missing) && entry.path().extension() == ".json")
+      files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 std::vector<std::string> corpus_files(const std::string& root) {
   std::vector<std::string> files;
   for (const char* folder : {"seeds", "regression"}) {

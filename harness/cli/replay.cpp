@@ -7,6 +7,7 @@
 #include "harness/cli/findings.h"
 #include "harness/cli/histories.h"
 #include "harness/cli/output.h"
+#include "harness/cli/reproduce.h"
 #include "harness/cli/version.h"
 #include "harness/report/summary.h"
 #include "harness/report/words.h"
@@ -17,15 +18,7 @@ Result<ExitCode> replay(const ReplayOptions& options) {
   const Output output(options.json_path);
   KV_ASSIGN_OR_RETURN(const Case c, load_checked_case(options.case_path));
   if (c.engine) return replay_history(options, c);
-  KV_ASSIGN_OR_RETURN(const std::vector<Case> preceding, load_preceding(options.case_path, c));
-  KV_ASSIGN_OR_RETURN(Examined examined, examine_once(options.bench, {}, c, preceding));
-  if (is_finding(examined.verdict)) {
-    // Once more, as for every finding that is published.
-    KV_ASSIGN_OR_RETURN(const Examined again, examine_once(options.bench, {}, c, preceding));
-    if (!same_failure(again.verdict, examined.verdict))
-      examined.verdict.outcome = Outcome::kNondeterministic;
-    examined.preceding = preceding;
-  }
+  KV_ASSIGN_OR_RETURN(Examined examined, examine_again(options.bench, options.case_path, c));
   RunSummary summary;
   summary.add(c, examined.verdict);
   const Verdict verdict = examined.verdict;

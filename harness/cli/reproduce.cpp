@@ -72,4 +72,15 @@ Result<bool> Reproducer::fails(const Case& candidate, const Fingerprint& pinned)
   return false;
 }
 
+Result<Examined> examine_again(const BenchOptions& bench, const std::string& path, const Case& c) {
+  KV_ASSIGN_OR_RETURN(const std::vector<Case> preceding, load_preceding(path, c));
+  KV_ASSIGN_OR_RETURN(Examined examined, examine_once(bench, {}, c, preceding));
+  if (!is_finding(examined.verdict)) return examined;
+  KV_ASSIGN_OR_RETURN(const Examined again, examine_once(bench, {}, c, preceding));
+  if (!same_failure(again.verdict, examined.verdict))
+    examined.verdict.outcome = Outcome::kNondeterministic;
+  examined.preceding = preceding;
+  return examined;
+}
+
 }  // namespace kv::cli

@@ -51,4 +51,8 @@ class Reproducer {
   uint64_t unstable_ = 0;
 };
 
+/// Runs the case of file `path` after those that it names; a finding once more, as every one that
+/// is published.
+Result<Examined> examine_again(const BenchOptions& bench, const std::string& path, const Case& c);
+
 }  // namespace kv::cli

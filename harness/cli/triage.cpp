@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 
 #include "harness/cli/commands.h"
@@ -16,8 +15,6 @@
 namespace kv::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kGone = "does not fail";
 
 struct Group {
@@ -25,19 +22,6 @@ struct Group {
   std::string first, smallest;
   Weight weight{};
 };
-
-/// The cases of a folder; of a campaign's, those of its findings.
-std::vector<std::string> cases_of(const std::string& folder) {
-  fs::path root = folder;
-  std::error_code missing;
-  if (fs::is_directory(root / "crashing", missing)) root /= "crashing";
-  std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(root, missing))
-    if (entry.is_regular_file(missing) && entry.path().extension() == ".json")
-      files.push_back(entry.path().string());
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 Result<void> add(std::map<std::string, Group>& groups, const std::string& path,
                  const TriageOptions& options) {
@@ -70,7 +54,7 @@ std::string rate_text(const Group& g) {
 
 Result<ExitCode> triage(const TriageOptions& options) {
   const Output output(options.json_path);
-  const std::vector<std::string> files = cases_of(options.folder);
+  const std::vector<std::string> files = stored_findings(options.folder);
   if (files.empty())
     return bad_input(options.folder + ": expected a folder with cases (*.json), got none");
   std::map<std::string, Group> groups;

@@ -1,0 +1,52 @@
+// `kverify report`: a case, or all cases of a folder, replayed and drawn as one HTML page.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "harness/case/text_file.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/corpus.h"
+#include "harness/cli/findings.h"
+#include "harness/cli/html_findings.h"
+#include "harness/cli/interrupt.h"
+#include "harness/cli/output.h"
+#include "harness/cli/reproduce.h"
+#include "harness/cli/version.h"
+#include "harness/report/summary.h"
+
+namespace kv::cli {
+
+Result<ExitCode> report(const ReportOptions& options) {
+  const Output output(std::nullopt);
+  std::error_code missing;
+  std::vector<std::string> paths = {options.path};
+  if (std::filesystem::is_directory(options.path, missing)) paths = stored_findings(options.path);
+  if (paths.empty())
+    return bad_input(options.path + ": expected a folder with cases (*.json), got none");
+  RunSummary summary;
+  FindingSink findings("", options.bench, output);
+  std::string histories;
+  for (const std::string& path : paths) {
+    if (interrupted()) return static_cast<ExitCode>(kInterruptedStatus);
+    KV_ASSIGN_OR_RETURN(const Case c, load_checked_case(path));
+    if (c.engine) {  // `kverify replay` tells those, and writes their trace
+      if (paths.size() == 1)
+        return unsupported(path + ": expected a case of the kernel level, got a history");
+      histories += fmt::format("left out: {} is a history of the engine level\n", path);
+      continue;
+    }
+    KV_ASSIGN_OR_RETURN(Examined examined, examine_again(options.bench, path, c));
+    summary.add(c, examined.verdict);
+    if (is_finding(examined.verdict)) KV_RETURN_IF_ERROR(findings.add(std::move(examined), path));
+  }
+  KV_ASSIGN_OR_RETURN(const auto shown, html_findings(options.bench, findings.records()));
+  const HtmlHead head{.title = options.path,
+                      .version = kVersion,
+                      .plugin = fmt::format("device {}", device_name(options.bench.device)),
+                      .summary = summary_text(summary) + histories};
+  KV_RETURN_IF_ERROR(write_text_file(options.out, html_report(head, shown)));
+  output.say(fmt::format("report      {}\n", options.out));
+  return summary.exit_code();
+}
+
+}  // namespace kv::cli
