@@ -1,13 +1,13 @@
-// The command line of kverify. The only file that knows CLI11.
+// The command line of kverify. It and cli_options.h alone know CLI11.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 
 #include "harness/case/limits.h"
+#include "harness/cli/cli_options.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/histories.h"
 #include "harness/cli/interrupt.h"
@@ -22,37 +22,6 @@ constexpr const char* kFooter = R"(
 Exit codes: 0 pass, 1 a property failed, 2 bad input or usage, 3 something is missing on this
 machine, 4 a finding did not come again, 5 too little ran to say anything, 6 time limit,
 7 everything was unsupported, 130 interrupted. Where several apply: 3, 2, 1, 4, 5, 6, 7.)";
-
-// CLI11's own Range lets NaN through, and its integers wrap.
-CLI::Validator number(double low, double high) {
-  return CLI::Validator(
-      [low, high](std::string& text) {
-        double value = 0;
-        const bool parsed = CLI::detail::lexical_cast(text, value);
-        if (parsed && value >= low && value <= high) return std::string();
-        return fmt::format("expected a number from {} to {}, got '{}'", low, high, text);
-      },
-      fmt::format("[{} - {}]", low, high));
-}
-
-CLI::Validator whole(uint64_t low, uint64_t high) {
-  return CLI::Validator(
-      [low, high](std::string& text) {
-        uint64_t value = 0;
-        const char* end = text.data() + text.size();
-        const auto [stop, status] = std::from_chars(text.data(), end, value);
-        if (status == std::errc() && stop == end && value >= low && value <= high) {
-          return std::string();
-        }
-        return fmt::format("expected an integer from {} to {}, got '{}'", low, high, text);
-      },
-      fmt::format("[{} - {}]", low, high));
-}
-
-CLI::Validator named() {
-  return CLI::Validator(
-      [](std::string& text) { return text.empty() ? "expected a path, got ''" : ""; }, "");
-}
 
 void add_bench(CLI::App& command, BenchOptions& bench, std::string& device) {
   command.add_option("--device", device, "cpu (no GPU needed, checks every access) or cuda")
@@ -73,17 +42,6 @@ void add_bench(CLI::App& command, BenchOptions& bench, std::string& device) {
       ->check(whole(64, uint64_t{1} << 30));
 }
 
-void add_json(CLI::App& command, std::optional<std::string>& path) {
-  command
-      .add_option_function<std::string>(
-          "--json", [&path](const std::string& p) { path = p; },
-          "write the result as JSON, to FILE or standard output; "
-          "the same bytes on every machine")
-      ->expected(0, 1)
-      ->default_str("")
-      ->type_name("[FILE]");
-}
-
 /// Options of all commands, where CLI11 writes them.
 struct Parsed {
   CheckOptions check;
@@ -91,6 +49,8 @@ struct Parsed {
   MutateOptions mutate;
   ReplayOptions replay;
   ReportOptions report;
+  ProfileOptions profile;
+  ExecOptions exec;
   TraceOptions trace;
   PlanOptions plan;
   MinimizeOptions minimize;
@@ -241,6 +201,17 @@ void add_explain(CLI::App& app, Parsed& p) {
   add_json(*command, p.json_path);
 }
 
+void add_profile(CLI::App& app, Parsed& p) {
+  CLI::App* command = app.add_subcommand("profile", "count what a case's launches do");
+  command->add_option("case", p.profile.case_path, "case file")->required();
+  command
+      ->add_option("--lcov", p.profile.lcov_path,
+                   "write which source lines of the kernels ran, as an lcov tracefile")
+      ->check(named());
+  add_bench(*command, p.bench, p.device);
+  add_json(*command, p.json_path);
+}
+
 void add_fuzz(CLI::App& app, Parsed& p) {
   CLI::App* command =
       app.add_subcommand("fuzz", "a campaign of many processes; continues where it was stopped");
@@ -266,6 +237,27 @@ void add_fuzz(CLI::App& app, Parsed& p) {
       ->capture_default_str();
   add_bench(*triage, p.bench, p.device);
   add_json(*triage, p.json_path);
+}
+
+void add_exec(CLI::App& app, Parsed& p) {
+  CLI::App* command =
+      app.add_subcommand("exec", "run a CUDA program under all checks: kverify exec -- ./a.out 7");
+  command->add_option("program", p.exec.command, "after --, with its arguments")->required();
+  command->add_option("--checks", p.exec.checks, "memory, undefined, race, barrier, async, leak")
+      ->check(named())
+      ->capture_default_str();
+  command->add_option("--seed", p.exec.seed, "of the schedule of blocks, warps and streams")
+      ->check(whole(0, UINT64_MAX))
+      ->capture_default_str();
+  command->add_option("--sm", p.exec.model_sm, "simulated architecture")
+      ->check(CLI::IsMember({80, 89, 90}))
+      ->capture_default_str();
+  command->add_option("--suppress", p.exec.suppressions_path, "file of 'kind file:line reason'")
+      ->check(named());
+  command->add_option("--profile", p.exec.profile_path, "write counters as JSON")->check(named());
+  command->add_option("--lcov", p.exec.lcov_path, "write the lines that ran, for lcov")
+      ->check(named());
+  add_json(*command, p.json_path);
 }
 
 void add_trace_options(CLI::App& command, Parsed& p) {
@@ -336,6 +328,8 @@ void add_others(CLI::App& app, Parsed& p) {
   worker->group("");
   worker->add_option("--device", p.device)->required()->check(CLI::IsMember({"cpu", "cuda"}));
   worker->add_option("--plugin", p.worker.plugin_path)->required();
+  worker->add_option("--profile", p.worker.profile_path);
+  worker->add_option("--lcov", p.worker.lcov_path);
 }
 
 // Results never replace what they were made from.
@@ -349,10 +343,10 @@ Result<void> keep_input(const std::string& input, const std::string& output) {
 Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
   p.bench.device = p.device == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
   p.check.bench = p.replay.bench = p.trace.bench = p.minimize.bench = p.bench;
-  p.explain.bench = p.fuzz.bench = p.triage.bench = p.report.bench = p.bench;
-  for (auto* path :
-       {&p.check.json_path, &p.replay.json_path, &p.trace.json_path, &p.plan.json_path,
-        &p.minimize.json_path, &p.explain.json_path, &p.fuzz.json_path, &p.triage.json_path}) {
+  p.explain.bench = p.fuzz.bench = p.triage.bench = p.report.bench = p.profile.bench = p.bench;
+  for (auto* path : {&p.check.json_path, &p.replay.json_path, &p.trace.json_path, &p.plan.json_path,
+                     &p.minimize.json_path, &p.explain.json_path, &p.fuzz.json_path,
+                     &p.triage.json_path, &p.profile.json_path, &p.exec.json_path}) {
     *path = p.json_path;
   }
   if (app.got_subcommand("worker")) {
@@ -361,11 +355,13 @@ Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
     return static_cast<ExitCode>(run_worker(p.worker));
   }
   catch_interrupts();
-  for (const std::string& input : {p.replay.case_path, p.trace.trace_path, p.plan.config_path,
-                                   p.plan.trace_path, p.minimize.case_path, p.explain.case_path}) {
+  for (const std::string& input :
+       {p.replay.case_path, p.profile.case_path, p.trace.trace_path, p.plan.config_path,
+        p.plan.trace_path, p.minimize.case_path, p.explain.case_path}) {
     KV_RETURN_IF_ERROR(keep_input(input, p.json_path.value_or("")));
     KV_RETURN_IF_ERROR(keep_input(input, p.trace.case_path));
     KV_RETURN_IF_ERROR(keep_input(input, p.minimize.out));
+    KV_RETURN_IF_ERROR(keep_input(input, p.profile.lcov_path));
   }
   KV_RETURN_IF_ERROR(keep_input(p.report.path, p.report.out));
   p.mutate.bench = p.bench;
@@ -383,6 +379,8 @@ Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
   if (app.got_subcommand("fuzz")) return p.fuzz.worker ? fuzz_worker(p.fuzz) : fuzz(p.fuzz);
   if (app.got_subcommand("triage")) return triage(p.triage);
   if (app.got_subcommand("show")) return show(p.show);
+  if (app.got_subcommand("exec")) return exec(p.exec);
+  if (app.got_subcommand("profile")) return profile(p.profile);
   if (app.got_subcommand("plan")) return plan(p.plan);
   if (app.got_subcommand("doctor")) return doctor(p.bench);
   if (app.got_subcommand("kernels")) return kernels(p.bench);
@@ -405,6 +403,8 @@ int run(int argc, char** argv) {
   add_minimize(app, parsed);
   add_explain(app, parsed);
   add_fuzz(app, parsed);
+  add_profile(app, parsed);
+  add_exec(app, parsed);
   add_trace(app, parsed);
   add_plan(app, parsed);
   add_others(app, parsed);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/core/formats.h"
 #include "harness/core/result.h"
@@ -162,6 +163,27 @@ struct MutateOptions {
 };
 Result<ExitCode> mutate(const MutateOptions& options);
 Result<ExitCode> mutate_shard(const MutateOptions& options);
+
+struct ProfileOptions {
+  std::string case_path;
+  BenchOptions bench;
+  std::string lcov_path;                 // "": none
+  std::optional<std::string> json_path;  // "": standard output
+};
+/// Counts what a case's launches do; judges nothing.
+Result<ExitCode> profile(const ProfileOptions& options);
+
+struct ExecOptions {
+  std::vector<std::string> command;  // the program and its arguments
+  std::string checks = "all";        // as KV_SIMT_CHECKS
+  uint64_t seed = 0;                 // of the schedule
+  uint32_t model_sm = 80;
+  std::string suppressions_path;         // "": none
+  std::string profile_path, lcov_path;   // "": none
+  std::optional<std::string> json_path;  // "": standard output
+};
+/// Runs a CUDA program on the CPU device. Without findings the code is the program's own status.
+Result<ExitCode> exec(const ExecOptions& options);
 
 Result<ExitCode> doctor(const BenchOptions& bench);
 

@@ -19,7 +19,8 @@ constexpr size_t kNameBytesMax = 128, kVariantsMax = 256;
 
 bool names_cudart(const std::string& library) { return library.starts_with("libcudart.so"); }
 
-/// One object must use our runtime if it uses any.
+}  // namespace
+
 Result<void> check_runtime_of(const std::string& path, const ElfFacts& facts) {
   bool needs_runtime = false;
   for (const std::string& library : facts.needed) {
@@ -35,6 +36,8 @@ Result<void> check_runtime_of(const std::string& path, const ElfFacts& facts) {
                      "rebuild with -cudart shared");
   return {};
 }
+
+namespace {
 
 /// Everything that is in the process now. The plugin's own dependencies are held to the same rule
 /// as the plugin, and two runtimes must never coexist.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/core/result.h"
+#include "harness/plugin/elf.h"
 #include "harness/plugin/kverify_plugin.h"
 #include "harness/plugin/runtime.h"
 
@@ -24,6 +25,10 @@ struct LoadedPlugin {
 };
 
 Result<LoadedPlugin> load_plugin(const std::string& path, const CudaRuntime& runtime);
+
+/// Refuses an object with device code that uses a CUDA runtime other than the one that kverify can
+/// replace; says what to do.
+Result<void> check_runtime_of(const std::string& path, const ElfFacts& facts);
 
 /// The part of load_plugin() that looks only at what kverify_plugin_v1() returned.
 Result<LoadedPlugin> check_plugin(const kv_plugin* api);

@@ -122,6 +122,11 @@ Result<void> CaseRunner::State::start_worker() {
   spec.executable = options.executable;
   spec.arguments = {"worker", "--device", device_name(options.device), "--plugin",
                     options.plugin_path};
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) spec.arguments.insert(spec.arguments.end(), {option, value});
+  };
+  add("--profile", options.profile_path);
+  add("--lcov", options.lcov_path);
   spec.silence_max = std::max(options.silence_max, kStartUpMin);
   spec.memory_bytes_max = options.memory_bytes_max;
   KV_ASSIGN_OR_RETURN(worker, WorkerProcess::start(spec));

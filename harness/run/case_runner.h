@@ -36,6 +36,7 @@ struct RunnerOptions {
   std::string folder;                         // for the files of running cases; must exist
   std::chrono::milliseconds silence_max = std::chrono::seconds(60);  // see silence_limit()
   uint64_t memory_bytes_max = 0;                                     // 0: default_worker_memory()
+  std::string profile_path, lcov_path;                               // see WorkerOptions
   uint32_t process_cases_max = 256;                // then a fresh process is started
   const std::atomic<bool>* interrupted = nullptr;  // true: next() gives up with kTimeLimit
 };

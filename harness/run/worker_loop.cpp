@@ -59,6 +59,25 @@ RunEnd run_case(const RunRequest& request, const Bench& bench) {
   });
 }
 
+Result<void> start_profile(const kv_simt_control_v1* control) {
+  if (control == nullptr) return bad_input("profiles are made on --device cpu only");
+  kv_simt_config config = {};
+  config.struct_bytes = sizeof config;
+  const bool known = control->get_config(&config) == 0;
+  config.collect |= KV_SIMT_COLLECT_PROFILE;
+  if (known && control->configure(&config) == 0) return {};
+  return environment_error(std::string("cannot profile: ") + control->last_error());
+}
+
+void write_profile(const WorkerOptions& options, const kv_simt_control_v1* control, RunEnd* end) {
+  const bool written =
+      (options.profile_path.empty() || control->write_profile(options.profile_path.c_str()) == 0) &&
+      (options.lcov_path.empty() || control->write_lcov(options.lcov_path.c_str()) == 0);
+  if (written) return;
+  end->outcome = RunOutcome::kEnvironment;
+  end->message = control->last_error();
+}
+
 }  // namespace
 
 int run_worker(const WorkerOptions& options) {
@@ -72,6 +91,11 @@ int run_worker(const WorkerOptions& options) {
   if (!plugin.ok()) return say_failed(plugin.error());
   status->enter(Phase::kSupports);
   const AxisSet offered = probe_axes(*plugin);
+  const bool profiles = !options.profile_path.empty() || !options.lcov_path.empty();
+  if (profiles) {
+    const auto started = start_profile(runtime->control);
+    if (!started.ok()) return say_failed(started.error());
+  }
   say_hello({.error = {},
              .plugin = plugin_facts(*plugin),
              .kernel_level = plugin->api->kernel != nullptr,
@@ -93,7 +117,8 @@ int run_worker(const WorkerOptions& options) {
     }
     const auto request = decode_request(frame->payload);
     if (!request) break;
-    const RunEnd end = run_case(*request, bench);
+    RunEnd end = run_case(*request, bench);
+    if (profiles) write_profile(options, runtime->control, &end);
     write_frame(kWorkerSocket, FrameType::kEnd, encode_end(request->number, end));
     status->enter(Phase::kIdle);
   }

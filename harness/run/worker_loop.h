@@ -21,6 +21,8 @@ using FrameServer = std::function<std::vector<std::byte>(std::span<const std::by
 struct WorkerOptions {
   DeviceKind device = DeviceKind::kCpu;
   std::string plugin_path;
+  // Written after each case where not empty; CPU device only.
+  std::string profile_path, lcov_path;
   /// Who serves engine-level requests on this plugin; nobody by default.
   std::function<FrameServer(const LoadedPlugin&, const CudaRuntime&)> engine_server = {};
 };

@@ -36,7 +36,7 @@ struct KernelInfo {
   std::string name;
   std::vector<uint64_t> parameter_offsets, parameter_sizes;  // bytes, in order
   uint64_t parameter_bytes = 0;
-  uint32_t static_shared_bytes = 0;
+  uint32_t static_shared_bytes = 0, dynamic_shared_offset = 0;
   uint32_t local_bytes = 0;
   uint32_t registers = 0;  // after allocation, 32-bit slots for each thread (an estimate of ptxas')
   uint32_t max_threads = 1024;
@@ -87,6 +87,7 @@ class Device {
 
   /// The PTX of a module, and a hash of its text, which names it from run to run.
   const ptx::Module& ptx_of(const LoadedModule& module) const;
+  const LoadedModule& module_of(const Kernel& kernel) const;
   uint64_t hash_of(const LoadedModule& module) const;
   /// One instruction, by position in the module.
   struct CodePlace {

@@ -53,7 +53,10 @@ enum {
 enum {
   KV_SIMT_COLLECT_MEMORY = 1 << 0,     /* requests, sectors, bank conflicts; else they stay 0 */
   KV_SIMT_COLLECT_EXECUTIONS = 1 << 1, /* of every PTX instruction, see executions */
-  KV_SIMT_COLLECT_VALUES = 1 << 2      /* values_digest */
+  KV_SIMT_COLLECT_VALUES = 1 << 2,     /* values_digest */
+  KV_SIMT_COLLECT_LAUNCHES = 1 << 3,   /* each launch apart, for write_profile */
+  KV_SIMT_COLLECT_PROFILE =
+      KV_SIMT_COLLECT_MEMORY | KV_SIMT_COLLECT_EXECUTIONS | KV_SIMT_COLLECT_LAUNCHES
 };
 
 typedef struct kv_simt_config {
@@ -205,6 +208,10 @@ typedef struct kv_simt_control_v1 {
    * of these counters (which one depends on the kernel's text alone), and stops at 255. The caller
    * owns them, and clears them; count 0 ends it. */
   int (*set_edge_counters)(uint8_t* counters, uint64_t count);
+  /* Writes the counters of each launch since reset, and their sum, as JSON; and which source lines
+   * of kernels ran, as an lcov tracefile. Of what was collected with KV_SIMT_COLLECT_PROFILE. */
+  int (*write_profile)(const char* path);
+  int (*write_lcov)(const char* path);
 } kv_simt_control_v1;
 
 /* Returns the table for `version`, or NULL when this library does not have it. */

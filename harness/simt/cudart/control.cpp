@@ -152,6 +152,7 @@ int mutate(const kv_simt_mutation* mutation) {
 int clear_executions() {
   return locked([](Runtime& runtime) -> kv::Result<void> {
     runtime.device.clear_executions();
+    runtime.profiler.forget_executions();
     return {};
   });
 }
@@ -161,6 +162,22 @@ int set_edge_counters(uint8_t* counters, uint64_t count) {
     if (!counters && count) return kv::bad_input("set_edge_counters: the counters are null");
     runtime.device.set_edge_counters({counters, size_t(count)});
     return {};
+  });
+}
+
+int write_profile(const char* path) {
+  return locked([&](Runtime& runtime) -> kv::Result<void> {
+    if (!path) return kv::bad_input("write_profile: the path is a null pointer");
+    runtime.timeline.complete_all();
+    return runtime.profiler.write_profile(path);
+  });
+}
+
+int write_lcov(const char* path) {
+  return locked([&](Runtime& runtime) -> kv::Result<void> {
+    if (!path) return kv::bad_input("write_lcov: the path is a null pointer");
+    runtime.timeline.complete_all();
+    return runtime.profiler.write_lcov(path);
   });
 }
 
@@ -187,6 +204,8 @@ constexpr kv_simt_control_v1 kTable = {
     .mutate = mutate,
     .clear_executions = clear_executions,
     .set_edge_counters = set_edge_counters,
+    .write_profile = write_profile,
+    .write_lcov = write_lcov,
 };
 
 }  // namespace

@@ -69,7 +69,8 @@ Result<uint32_t> read_checks(std::string_view text) {
 
 Result<Environment> read_environment(const std::function<const char*(const char*)>& variable,
                                      const kv_simt_config& defaults) {
-  Environment environment{.config = defaults, .report = {}};
+  Environment environment{
+      .config = defaults, .report = {}, .report_json = {}, .profile = {}, .lcov = {}};
   kv_simt_config& config = environment.config;
   const char* const model = variable("KV_SIMT_MODEL");
   const char* const seed = variable("KV_SIMT_SEED");
@@ -78,7 +79,17 @@ Result<Environment> read_environment(const std::function<const char*(const char*
   KV_ASSIGN_OR_RETURN(config.model_sm, model ? read_model(model) : config.model_sm);
   KV_ASSIGN_OR_RETURN(config.schedule_seed, seed ? read_seed(seed) : config.schedule_seed);
   KV_ASSIGN_OR_RETURN(config.checks, checks ? read_checks(checks) : config.checks);
+  const auto path = [&](const char* name) {
+    const char* const value = variable(name);
+    return std::string(value ? value : "");
+  };
   if (report) environment.report = report;
+  environment.report_json = path("KV_SIMT_REPORT_JSON");
+  environment.profile = path("KV_SIMT_PROFILE");
+  environment.lcov = path("KV_SIMT_LCOV");
+  if (!environment.profile.empty() || !environment.lcov.empty()) {
+    config.collect |= KV_SIMT_COLLECT_PROFILE;
+  }
   return environment;
 }
 

@@ -1,7 +1,8 @@
 // Purpose: settings for programs that do not know the control table.
 // Contract: KV_SIMT_MODEL (80, 89, 90), KV_SIMT_SEED (an integer), KV_SIMT_CHECKS ("all", "none" or
-// a comma-separated list of memory, undefined, race, barrier, async, leak) and KV_SIMT_REPORT (a
-// file, or - for standard error). A value that cannot be used is one Error.
+// a comma-separated list of memory, undefined, race, barrier, async, leak), KV_SIMT_REPORT (a file,
+// or - for standard error), KV_SIMT_REPORT_JSON (a file, to whose name the process id is added),
+// KV_SIMT_PROFILE and KV_SIMT_LCOV (files). A value that cannot be used is one Error.
 // Example:  KV_SIMT_MODEL=90 KV_SIMT_CHECKS=memory,race KV_SIMT_REPORT=- ./program
 #pragma once
 
@@ -15,7 +16,8 @@ namespace kv::simt::cudart {
 
 struct Environment {
   kv_simt_config config;
-  std::string report;  // "" when no report is wanted
+  // Files; "" when not wanted.
+  std::string report, report_json, profile, lcov;
 };
 
 /// `variable` returns the value of an environment variable, or null. `defaults` fills what no

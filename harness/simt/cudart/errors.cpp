@@ -1,8 +1,10 @@
 #include "harness/simt/cudart/errors.h"
 
+#include <cxxabi.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <set>
 
 namespace kv::simt::cudart {
@@ -113,6 +115,14 @@ const char* error_name(cudaError_t error) {
 const char* error_sentence(cudaError_t error) {
   const ErrorText* text = find(error);
   return text ? text->sentence : "unrecognized error code";
+}
+
+std::string demangled(const std::string& name) {
+  int status = 0;
+  char* const text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  std::string result = status == 0 && text ? text : name;
+  std::free(text);
+  return result;
 }
 
 void notice(const std::string& sentence) {

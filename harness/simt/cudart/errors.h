@@ -14,6 +14,9 @@ const char* error_name(cudaError_t error);
 /// "invalid argument"; never null.
 const char* error_sentence(cudaError_t error);
 
+/// A C++ name as in the source; what is none stays as it is.
+std::string demangled(const std::string& name);
+
 /// Says something that a person must see although the program goes on.
 void notice(const std::string& sentence);
 

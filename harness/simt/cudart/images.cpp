@@ -51,6 +51,7 @@ void Images::remove(Image* image) {
   if (!contains(image)) return;
   for (const auto& [sm, module] : image->modules) {
     mutations_.unloaded(module);
+    profiler_.unloaded(module);
     device_.unload_module(module);
   }
   std::erase_if(variables_, [&](const auto& entry) { return entry.second.image == image; });
@@ -88,6 +89,7 @@ Images::ModuleResult Images::load(Image& image) {
   if (!module.ok()) return fail(cudaErrorInvalidPtx, module.error());
   image.modules[sm] = *module;
   mutations_.loaded(*module);
+  profiler_.loaded(*module);
   return {.module = *module};
 }
 

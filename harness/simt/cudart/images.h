@@ -13,6 +13,7 @@
 #include <string>
 
 #include "harness/simt/cudart/mutations.h"
+#include "harness/simt/cudart/profiler.h"
 #include "harness/simt/device.h"
 
 namespace kv::simt::cudart {
@@ -45,7 +46,8 @@ struct VariableRecord {
 
 class Images {
  public:
-  Images(Device& device, Mutations& mutations) : device_(device), mutations_(mutations) {}
+  Images(Device& device, Mutations& mutations, Profiler& profiler)
+      : device_(device), mutations_(mutations), profiler_(profiler) {}
 
   Image* add(const void* wrapper);
   void add_kernel(Image* image, const void* host_function, const char* name);
@@ -87,6 +89,7 @@ class Images {
 
   Device& device_;
   Mutations& mutations_;
+  Profiler& profiler_;
   std::map<const Image*, std::unique_ptr<Image>> images_;
   std::map<const void*, std::unique_ptr<KernelRecord>> kernels_;  // by host function
   std::set<const void*> handles_;                                 // every KernelRecord, as a handle

@@ -136,13 +136,16 @@ struct Prepared {
   LaunchSpec spec;
   std::vector<uint8_t> parameters;
   std::string kernel, call;
+  KernelInfo info;
 };
 
 cudaError_t execute(Runtime& runtime, const Prepared& prepared) {
   LaunchSpec spec = prepared.spec;
   spec.parameters = prepared.parameters;
   const uint64_t before = runtime.device.counters().warp_instructions;
+  runtime.profiler.begin();
   const auto status = runtime.device.launch(spec);
+  runtime.profiler.end(spec, prepared.info);
   const uint64_t after = runtime.device.counters().warp_instructions;
   runtime.timeline.advance(after > before ? after - before : 0);
   if (status.ok()) return error_of(runtime.device, *status);
@@ -218,7 +221,8 @@ cudaError_t launch(Runtime& runtime, const LaunchCall& call) {
                         .cooperative = call.cooperative},
                .parameters = std::move(*parameters),
                .kernel = record->name,
-               .call = call.name});
+               .call = call.name,
+               .info = info});
   return runtime.submit(*stream,
                         {.run = [&runtime, prepared] { return execute(runtime, *prepared); }});
 }

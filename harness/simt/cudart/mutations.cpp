@@ -1,9 +1,6 @@
 #include "harness/simt/cudart/mutations.h"
 
-#include <cxxabi.h>
-
 #include <cstdio>
-#include <cstdlib>
 
 #include "harness/core/hash.h"
 #include "harness/simt/cudart/errors.h"
@@ -17,14 +14,6 @@ static_assert(KV_SIMT_MUTATE_NARROW == mutate::kOperators);
 template <size_t kBytes>
 void put(char (&to)[kBytes], std::string_view from) {
   std::snprintf(to, kBytes, "%.*s", int(from.size()), from.data());
-}
-
-std::string demangled(const std::string& name) {
-  int status = 0;
-  char* const text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  std::string result = status == 0 && text ? text : name;
-  std::free(text);
-  return result;
 }
 
 }  // namespace

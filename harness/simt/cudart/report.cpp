@@ -1,7 +1,10 @@
 #include "harness/simt/cudart/report.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "harness/simt/cudart/errors.h"
 #include "harness/simt/cudart/runtime.h"
@@ -22,6 +25,16 @@ std::string hex(uint64_t value) {
 std::string show(const uint32_t (&d)[3]) {
   return "(" + std::to_string(d[0]) + ", " + std::to_string(d[1]) + ", " + std::to_string(d[2]) +
          ")";
+}
+
+void write_report_json(const Runtime& runtime) {
+  const std::string path = runtime.report_json_path + "." + std::to_string(getpid());
+  const std::string text = report_json(runtime.device);
+  std::FILE* const file = std::fopen(path.c_str(), "we");
+  const bool written = file && std::fputs(text.c_str(), file) >= 0;
+  if ((file && std::fclose(file) != 0) || !written) {
+    notice("KV_SIMT_REPORT_JSON: cannot write " + path);
+  }
 }
 
 std::string place(const char* file, uint32_t line) {
@@ -102,6 +115,34 @@ std::string report(const Device& device) {
   return text;
 }
 
+std::string report_json(const Device& device) {
+  nlohmann::ordered_json json;
+  json["launches"] = device.counters().launches;
+  json["sm"] = device.config().model_sm;
+  json["schedule_seed"] = device.config().schedule_seed;
+  json["findings_not_kept"] = device.finding_count() - device.findings().size();
+  auto& list = json["findings"] = nlohmann::ordered_json::array();
+  for (const kv_simt_finding& f : device.findings()) {
+    list.push_back({{"kind", kind_name(f.kind)},
+                    {"source_file", f.source_file},
+                    {"source_line", f.source_line},
+                    {"inlined_at_file", f.inlined_at_file},
+                    {"inlined_at_line", f.inlined_at_line},
+                    {"kernel", f.kernel},
+                    {"repeats", f.repeats},
+                    {"text", describe(f)}});
+  }
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+  return json.dump(1, ' ', false, kReplace) + "\n";
+}
+
+void checkpoint_report(Runtime& runtime) {
+  const size_t kept = runtime.device.findings().size();
+  if (runtime.report_json_path.empty() || kept == runtime.findings_reported) return;
+  runtime.findings_reported = kept;
+  write_report_json(runtime);
+}
+
 namespace {
 
 void write_report(const Runtime& runtime) {
@@ -118,16 +159,28 @@ void write_report(const Runtime& runtime) {
   }
 }
 
+void write_profiles(const Runtime& runtime) {
+  const auto report = [](const char* variable, const Result<void>& written) {
+    if (!written.ok()) notice(std::string(variable) + ": " + written.error().message);
+  };
+  const Profiler& profiler = runtime.profiler;
+  const std::string &profile = runtime.profile_path, &lcov = runtime.lcov_path;
+  if (!profile.empty()) report("KV_SIMT_PROFILE", profiler.write_profile(profile));
+  if (!lcov.empty()) report("KV_SIMT_LCOV", profiler.write_lcov(lcov));
+}
+
 /// What is alive now has leaked; host memory may be gone.
 void finish() {
   Runtime& runtime = Runtime::instance();
   const std::lock_guard lock(runtime.mutex);
-  if (!runtime.report_path.empty()) {
+  if (!runtime.report_path.empty() || !runtime.report_json_path.empty()) {
     runtime.timeline.drop_host_work();
     runtime.timeline.complete_all();
     if (runtime.device.config().checks & KV_SIMT_CHECK_LEAK) runtime.report_leaks();
-    write_report(runtime);
+    if (!runtime.report_path.empty()) write_report(runtime);
+    if (!runtime.report_json_path.empty()) write_report_json(runtime);
   }
+  write_profiles(runtime);
   runtime.is_finished = true;
 }
 

@@ -11,9 +11,16 @@
 
 namespace kv::simt::cudart {
 
+class Runtime;
+
 /// "out of bounds", "race", ...
 const char* kind_name(uint32_t kind);
 std::string describe(const kv_simt_finding& finding);
 std::string report(const Device& device);
+/// The same for programs; each finding with its text.
+std::string report_json(const Device& device);
+/// Brings the file of KV_SIMT_REPORT_JSON up to date, if there is something new to say: a process
+/// that dies leaves what was found.
+void checkpoint_report(Runtime& runtime);
 
 }  // namespace kv::simt::cudart

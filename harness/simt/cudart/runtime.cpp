@@ -8,6 +8,7 @@
 #include "harness/simt/cudart/capture.h"
 #include "harness/simt/cudart/environment.h"
 #include "harness/simt/cudart/errors.h"
+#include "harness/simt/cudart/report.h"
 
 namespace kv::simt::cudart {
 namespace {
@@ -31,11 +32,18 @@ Runtime& Runtime::instance() {
 }
 
 Runtime::Runtime()
-    : device(Device::instance()), memory(device), mutations(device), images(device, mutations) {
+    : device(Device::instance()),
+      memory(device),
+      mutations(device),
+      profiler(device),
+      images(device, mutations, profiler) {
   default_pool = pools.insert({});
   const auto environment = read_environment(std::getenv, device.config());
   if (!environment.ok()) refuse_to_run(environment.error().message, kExitBadInput);
   report_path = environment->report;
+  report_json_path = environment->report_json;
+  profile_path = environment->profile;
+  lcov_path = environment->lcov;
   const auto configured = configure(environment->config);
   if (!configured.ok()) refuse_to_run(configured.error().message, kExitBadInput);
 }
@@ -44,6 +52,7 @@ Work Runtime::as_work(const Operation& operation, std::vector<WorkId> after) {
   auto action = [this, run = operation.run] {
     if (device_error != cudaSuccess) return;
     device_error = run();
+    checkpoint_report(*this);
   };
   return {std::move(action), std::move(after), operation.touches_host};
 }
@@ -115,6 +124,7 @@ void Runtime::report_misuse(const std::string& call, const std::string& sentence
   kv_simt_finding finding = host_finding(KV_SIMT_KIND_API, call + ": " + sentence);
   finding.address = address;
   device.add_finding(finding);
+  checkpoint_report(*this);
 }
 
 void Runtime::report_unsupported(const std::string& kernel, const std::string& sentence) {
@@ -162,6 +172,7 @@ void Runtime::reset() {
   for (const auto& [number, exec] : graph_execs) exec->last = 0;
   device.reset();
   memory.forget_allocations();
+  profiler.forget_launches();
   device_error = cudaSuccess;
   last_error() = cudaSuccess;
 }

@@ -18,6 +18,7 @@
 #include "harness/simt/cudart/memory.h"
 #include "harness/simt/cudart/model.h"
 #include "harness/simt/cudart/mutations.h"
+#include "harness/simt/cudart/profiler.h"
 #include "harness/simt/cudart/stream.h"
 #include "harness/simt/cudart/timeline.h"
 #include "harness/simt/device.h"
@@ -68,6 +69,7 @@ class Runtime {
   Memory memory;
   Streams streams;
   Mutations mutations;
+  Profiler profiler;
   Images images;
   HandleTable<Event, cudaEvent_t> events{0x2000000};
   HandleTable<Graph, cudaGraph_t> graphs{0x3000000};
@@ -75,7 +77,8 @@ class Runtime {
   HandleTable<Pool, cudaMemPool_t> pools{0x5000000};
   cudaMemPool_t default_pool = nullptr;
   cudaError_t device_error = cudaSuccess;  // sticky: the context is lost
-  std::string report_path;
+  std::string report_path, report_json_path, profile_path, lcov_path;  // see environment.h
+  size_t findings_reported = 0;
   bool is_finished = false;  // the process is ending: every call is refused
 
  private:

@@ -35,9 +35,6 @@ bool rights_allow(const Warp& w, const Extent& extent, uint64_t origin,
                   const uint32_t (&offsets)[32], uint32_t bytes, bool write);
 /// ldmatrix and stmatrix, row by row, with every check.
 const Ins* slow_matrix(Warp& w, const Ins* i);
-/// Requests, sectors and bank conflicts.
-void count_access(Warp& w, const Ins* i, const uint8_t* base, const uint32_t* offsets,
-                  uint32_t bytes, bool shared, bool store);
 
 /// A *.sync instruction whose lanes `needed` are not all here. Null: go on with those that are.
 /// Otherwise run the returned instruction (other lanes catch up first).

@@ -263,6 +263,7 @@ Result<KernelInfo> Device::kernel_info(Kernel* kernel) {
   }
   info.parameter_bytes = f.parameter_bytes;
   info.static_shared_bytes = program->static_shared_bytes;
+  info.dynamic_shared_offset = program->dynamic_shared_offset;
   info.local_bytes = program->local_bytes + program->frame_bytes;
   info.registers = program->registers;
   const uint32_t* const limit = f.required_threads[0] ? f.required_threads : f.max_threads;
@@ -308,7 +309,6 @@ void Device::State::fill_launch(const LaunchSpec& spec, Kernel& kernel, LaunchSt
   launch->check_undefined = config.checks & KV_SIMT_CHECK_UNDEFINED;
   launch->check_shared_race = config.checks & KV_SIMT_CHECK_RACE;
   launch->check_global_race = (config.checks & KV_SIMT_CHECK_RACE) && blocks > 1;
-  launch->collect = config.collect & KV_SIMT_COLLECT_MEMORY;
   launch->shared_shift = uint8_t(p.shared_granule_shift);
   launch->global_shift = uint8_t(p.global_granule_shift);
   launch->parameters = parameters.data();
@@ -326,6 +326,7 @@ void Device::State::fill_launch(const LaunchSpec& spec, Kernel& kernel, LaunchSt
 uint32_t Device::State::probes_for(const Kernel& kernel) const {
   uint32_t bits = 0;
   if (config.collect & KV_SIMT_COLLECT_EXECUTIONS) bits |= probe_bits::kExecutions;
+  if (config.collect & KV_SIMT_COLLECT_MEMORY) bits |= probe_bits::kMemory;
   if (config.collect & KV_SIMT_COLLECT_VALUES) bits |= probe_bits::kDigest;
   if (!edges.empty()) bits |= probe_bits::kEdges;
   if (kernel.module->watched) bits |= probe_bits::kWatched;

@@ -13,6 +13,8 @@ ptx::Instruction& instruction_at(LoadedModule& module, Device::CodePlace place) 
 
 const ptx::Module& Device::ptx_of(const LoadedModule& module) const { return *module.ptx; }
 
+const LoadedModule& Device::module_of(const Kernel& kernel) const { return *kernel.module; }
+
 uint64_t Device::hash_of(const LoadedModule& module) const { return module.hash; }
 
 void Device::replace_instruction(LoadedModule& module, CodePlace place,

@@ -18,6 +18,7 @@ inline constexpr uint32_t kExecutions = 1;  // of every instruction
 inline constexpr uint32_t kWatched = 2;     // of the one watched instruction
 inline constexpr uint32_t kEdges = 4;
 inline constexpr uint32_t kDigest = 8;
+inline constexpr uint32_t kMemory = 16;  // what accesses cost
 }  // namespace probe_bits
 
 struct ProbePlan {
@@ -34,6 +35,14 @@ const Ins* probe_watched(Warp& w, const Ins* i);
 const Ins* probe_edges(Warp& w, const Ins* i);
 /// After an instruction: its sources are the operands to digest, Ins::imm what else matters.
 const Ins* probe_values(Warp& w, const Ins* i);
+/// Before an access: the requests, sectors, bank conflicts and distinct bytes of one side of it.
+/// r[0] and Ins::imm the address in Ins::mode, Ins::width bytes of a lane, Ins::count lanes,
+/// Ins::space, Ins::extra an AccessKind; Ins::flags see below.
+const Ins* probe_memory(Warp& w, const Ins* i);
+namespace memory_probe_flags {
+inline constexpr uint16_t kSize = 1;    // r[1] holds the bytes that the lane reads
+inline constexpr uint16_t kIgnore = 2;  // nothing is read where predicate r[1] holds
+}  // namespace memory_probe_flags
 /// Before a branch or exit: the lanes that take it.
 const Ins* probe_taken(Warp& w, const Ins* i);
 

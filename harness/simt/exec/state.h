@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "harness/simt/check/finding_log.h"
@@ -74,6 +75,16 @@ struct PendingFinding {
   uint64_t place = 0;  // see race_place
 };
 
+/// Bytes of memory, each counted once.
+class ByteSet {
+ public:
+  /// Number of those that were not in the set.
+  uint64_t add(uint64_t address, uint32_t bytes);
+
+ private:
+  std::unordered_map<uint64_t, uint64_t> words_;  // by address / 64; never iterated
+};
+
 struct LaunchCold {
   Program* program = nullptr;
   uint64_t program_id = 0;
@@ -81,12 +92,13 @@ struct LaunchCold {
   AddressSpace* space = nullptr;
   kv_simt_config config = {};
   uint64_t number = 0;
-  uint64_t unique = 0;             // never used twice, not even after reset
-  uint32_t clock_max = 0;          // the highest clock of a block so far
-  uint64_t started = 0;            // blocks
-  uint64_t printed = 0;            // bytes that vprintf made
-  uint64_t workspace = 0;          // of grid-wide barriers, zeroed
-  uint64_t* executions = nullptr;  // of probes, by number of the instruction
+  uint64_t unique = 0;                // never used twice, not even after reset
+  uint32_t clock_max = 0;             // the highest clock of a block so far
+  uint64_t started = 0;               // blocks
+  uint64_t printed = 0;               // bytes that vprintf made
+  uint64_t workspace = 0;             // of grid-wide barriers, zeroed
+  ByteSet bytes_read, bytes_written;  // of global memory, where that is collected
+  uint64_t* executions = nullptr;     // of probes, by number of the instruction
   uint8_t* edges = nullptr;
   uint64_t edge_count = 0;
   Dim3 grid, block;

@@ -25,7 +25,6 @@ struct LaunchState {
   bool check_undefined = false;
   bool check_shared_race = false;
   bool check_global_race = false;
-  bool collect = false;  // sectors and bank conflicts
   uint8_t shared_shift = 2, global_shift = 2;
   uint32_t global_floor = 0;  // stamps up to it are older than the launch
   uint32_t parameter_bytes = 0;

@@ -65,10 +65,6 @@ KV_ATTEMPT issue(Warp& w, const Ins* i) {
     batch.count[l] = u8(count[l]);
   }
   KV_LANES batch.from[l] = source[l] + offset;
-  if (w.launch->collect) {
-    if (reading) count_access(w, i, from.base, from.off, kBytes, false, false);
-    count_access(w, i, to.base, to.off, kBytes, true, true);
-  }
   return true;
 }
 

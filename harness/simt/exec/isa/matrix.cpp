@@ -140,7 +140,6 @@ KV_ATTEMPT load_matrices(Warp &w, const Ins *i) {
     for (int r = 0; r < 8; ++r) __builtin_memcpy(d + 4 * r, p.base + p.off[8 * k + r], 16);
     if (kTranspose) transpose(d);
   }
-  if (w.launch->collect) count_access(w, i, p.base, p.off, 16, true, false);
   return true;
 }
 

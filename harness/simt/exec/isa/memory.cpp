@@ -138,7 +138,6 @@ KV_INLINE bool load_from(Warp& w, const Ins* i, const Place& p) {
     if (launch.check_shared_race && shared_race<kBytes, false>(w, p, w.exec)) return false;
   }
   fetch<W, N>(w, i, p);
-  if (launch.collect) count_access(w, i, p.base, p.off, kBytes, !p.extent, false);
   return true;
 }
 
@@ -154,7 +153,6 @@ KV_INLINE bool store_to(Warp& w, const Ins* i, const Place& p) {
     define<kBytes>(p, w.exec);
   }
   deposit<W, N>(w, i, p);
-  if (launch.collect) count_access(w, i, p.base, p.off, kBytes, !p.extent, true);
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include "harness/simt/exec/branching.h"
 #include "harness/simt/exec/lower/allocate.h"
 #include "harness/simt/exec/lower/flow.h"
+#include "harness/simt/exec/lower/probe_maker.h"
 #include "harness/simt/exec/lower/watch.h"
 #include "harness/simt/exec/taint.h"
 
@@ -28,15 +29,15 @@ class Emitter {
           Program* program)
       : lowered_(lowered),
         file_(file),
-        probes_(probes),
         watch_(watch_registers(lowered, file.live_at_entry)),
         first_mask_(file.predicates + 1),
-        out_(*program) {}
+        out_(*program),
+        probes_(lowered, file, probes, program) {}
 
   void run() {
     const Flow flow = flow_of(lowered_);
     position_.assign(lowered_.steps.size(), 0);
-    if (probes_.bits & probe_bits::kEdges) add_entry_probe();
+    append(probes_.entry());
     for (size_t b = 0; b < flow.blocks(); ++b) block(flow.begin[b], flow.begin[b + 1]);
     for (auto [ins, step] : fixups_) out_.code[ins].target = position_[step];
   }
@@ -58,11 +59,6 @@ class Emitter {
     return uint32_t(out_.meta.size() - 1);
   }
 
-  uint16_t guard_of(const Step& s) const {
-    if (s.guard < 0) return kNoGuard;
-    return uint16_t(file_.place[size_t(s.guard)] << 1 | (s.guard_negated ? 1 : 0));
-  }
-
   Ins encode(const Step& s, uint32_t meta) const {
     Ins ins = s.proto;
     ins.run = s.run;
@@ -73,83 +69,13 @@ class Emitter {
     return ins;
   }
 
-  void add_entry_probe() {
-    Ins probe;
-    probe.run = probe_edges;
-    probe.meta = add_probe_meta(lowered_.steps[0]);
-    probe.imm = next_edge();
-    out_.code.push_back(probe);
-  }
-
-  int64_t next_edge() { return int64_t(probes_.edge_base + 2 * edges_++); }
-
-  uint32_t add_probe_meta(const Step& s) {
-    Meta m;
-    m.source = s.source;
-    m.taint = Taint::kNone;
-    out_.meta.push_back(m);
-    return uint32_t(out_.meta.size() - 1);
-  }
-
-  Ins probe(Handler run, uint32_t meta, int64_t imm) const {
-    Ins ins;
-    ins.run = run;
-    ins.meta = meta;
-    ins.imm = imm;
-    return ins;
-  }
-
-  /// What stands before an instruction, inside its guard.
-  std::vector<Ins> probes_before(const Step& s) {
-    std::vector<Ins> list;
-    if (!s.counts) return list;
-    if (probes_.bits & probe_bits::kExecutions) {
-      list.push_back(probe(probe_executions, add_probe_meta(s), int64_t(probes_.number(s.source))));
-    }
-    if (probes_.watched == s.source && (probes_.bits & probe_bits::kWatched)) {
-      list.push_back(probe(probe_watched, add_probe_meta(s), 0));
-    }
-    return list;
-  }
-
-  /// What stands before an instruction that ends a block: which way it leaves.
-  std::vector<Ins> probes_leaving(const Step& s) {
-    std::vector<Ins> list;
-    if ((probes_.bits & probe_bits::kEdges) && s.run == branch && s.guard >= 0) {
-      list.push_back(probe(probe_edges, add_probe_meta(s), next_edge()));
-    }
-    if ((probes_.bits & probe_bits::kDigest) && s.run != barrier) {
-      list.push_back(probe(probe_taken, add_probe_meta(s), 0));
-    }
-    for (Ins& ins : list) ins.guard = guard_of(s);
-    return list;
-  }
-
-  /// What stands after an instruction, inside its guard: the values that it made or moved.
-  std::vector<Ins> probes_after(const Step& s, const Ins& ins) {
-    if (!(probes_.bits & probe_bits::kDigest)) return {};
-    if (s.source->cut_to_32_bits && !s.counts) return {};  // on the way to a value
-    const bool effects = s.taint == Taint::kMemory || s.taint == Taint::kSideEffect;
-    const bool produces = !s.destinations.empty();
-    if (!produces && (!effects || s.sources.empty() || s.run == warp_sync)) return {};
-    const std::vector<uint32_t>& registers = produces ? s.destinations : s.sources;
-    Ins after = probe(probe_values, add_probe_meta(s), 0);
-    if (!produces) after.imm = ins.imm ^ int64_t(uint64_t{ins.target} << 32);
-    Meta& m = out_.meta.back();
-    for (uint32_t r : registers) {
-      after.r[m.sources] = file_.place[r];
-      m.classes[m.sources++] = lowered_.registers[r].cls;
-    }
-    return {after};
-  }
-
   /// Looks at, or marks, the registers of a step that are watched.
   void watch(Handler run, const std::vector<std::vector<uint16_t>>& lists, uint32_t step,
              uint16_t guard) {
     if (lists.empty()) return;
     const std::vector<uint16_t>& list = lists[step];
     for (size_t first = 0; first < list.size(); first += Ins::kOperands) {
-      Ins ins = probe(run, add_probe_meta(lowered_.steps[step]), 0);
+      Ins ins = probes_.probe(run, lowered_.steps[step], 0);
       ins.guard = guard;
       ins.count = uint8_t(std::min<size_t>(Ins::kOperands, list.size() - first));
       for (size_t k = 0; k < ins.count; ++k) ins.r[k] = uint16_t(first_mask_ + list[first + k]);
@@ -168,17 +94,17 @@ class Emitter {
       const Step& s = lowered_.steps[k];
       position_[k] = uint32_t(out_.code.size());
       watch(check_written, watch_.guard_checks, k, kNoGuard);
-      watch(check_written, watch_.checks, k, guard_of(s));
-      if (s.control) watch(mark_written, watch_.marks, k, guard_of(s));
+      watch(check_written, watch_.checks, k, guard_of(s, file_));
+      if (s.control) watch(mark_written, watch_.marks, k, guard_of(s, file_));
       const uint32_t meta = add_meta(s, false);
       Ins ins = encode(s, meta);
       if (s.synchronises) ins.target = cost.all;
       if (s.counts) ++cost.all;
       if (s.control) {
         if (s.counts) ++cost.unguarded;
-        append(probes_before(s));
-        append(probes_leaving(s));
-        ins.guard = guard_of(s);
+        append(probes_.before(s));
+        append(probes_.leaving(s));
+        ins.guard = guard_of(s, file_);
         ins.imm = cost.pack();
         if (s.target >= 0) fixups_.emplace_back(out_.code.size(), size_t(s.target));
         out_.code.push_back(ins);
@@ -187,16 +113,16 @@ class Emitter {
       }
       if (s.guard < 0) {
         if (s.counts) ++cost.unguarded;
-        append(probes_before(s));
+        append(probes_.before(s));
         out_.code.push_back(ins);
-        append(probes_after(s, ins));
+        append(probes_.after(s, ins));
         watch(mark_written, watch_.marks, k, kNoGuard);
         continue;
       }
-      const std::vector<Ins> ahead = probes_before(s), behind = probes_after(s, ins);
+      const std::vector<Ins> ahead = probes_.before(s), behind = probes_.after(s, ins);
       Ins before;
       before.run = guard_begin;
-      before.guard = guard_of(s);
+      before.guard = guard_of(s, file_);
       before.meta = meta;
       before.extra = uint16_t(1 + ahead.size());
       before.mode = s.counts;
@@ -225,11 +151,10 @@ class Emitter {
 
   const Lowered& lowered_;
   const RegisterFile& file_;
-  const ProbePlan& probes_;
   const Watch watch_;
   const uint32_t first_mask_;  // of the watched registers, a predicate
   Program& out_;
-  uint64_t edges_ = 0;
+  ProbeMaker probes_;
   std::vector<uint32_t> position_;
   std::vector<std::pair<size_t, size_t>> fixups_;
 };

@@ -1,0 +1,137 @@
+// `kverify exec` on programs of their own, and the page that shows it: exec.md must hold the source
+// as it is and the output as it comes.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+
+#include "harness/cli/testing/program.h"
+
+namespace kv::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kBin = KV_BUILD_DIR "/bin/";
+const std::string kFaulty = kBin + "scale_rows_faulty", kFixed = kBin + "scale_rows_fixed";
+
+#define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+std::string read(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+/// Without what differs from machine to machine: where the tree lies, and what line of PTX the
+/// compiler made.
+std::string plain(std::string text) {
+  const std::string tree = KV_SOURCE_DIR "/";
+  for (size_t at; (at = text.find(tree)) != text.npos;) text.erase(at, tree.size());
+  return std::regex_replace(text, std::regex("PTX line [0-9]+"), "PTX line N");
+}
+
+class Exec : public testing::Test {
+ protected:
+  Exec() : folder_(testing::TempDir() + "/exec_test-" + std::to_string(getpid())) {
+    fs::create_directories(folder_);
+  }
+  ~Exec() override { fs::remove_all(folder_); }
+  std::string stored(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ + "/" + name) << text;
+    return folder_ + "/" + name;
+  }
+  std::string folder_;
+};
+
+TEST_F(Exec, ThePageIsTrue) {
+  const std::string page = plain(read(KV_SOURCE_DIR "/docs/exec.md"));
+  EXPECT_SAYS(page, "```\n" + read(KV_SOURCE_DIR "/docs/scale_rows.cu") + "```");
+  const Ran ran = run_kverify({"exec", "--", kFaulty});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_SAYS(page, "```\n$ kverify exec -- ./scale_rows\n" + ran.out + plain(ran.err) + "```");
+}
+
+TEST_F(Exec, TheFaultIsNamedWithItsOrigin) {
+  const Ran ran = run_kverify({"exec", "--", kFaulty});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_SAYS(ran.err, "undefined data: ");
+  EXPECT_SAYS(ran.err, "docs/scale_rows.cu:10");
+  EXPECT_SAYS(ran.err, "it was loaded at");
+}
+
+TEST_F(Exec, TheFixedTwinIsSilent) {
+  const Ran ran = run_kverify({"exec", "--", kFixed});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(ran.out, "first row: 0.5\n");
+  EXPECT_SAYS(ran.err, "kverify: 0 findings in 1 launch on the CPU device");
+}
+
+TEST_F(Exec, ASwitchedOffCheckFindsNothing) {
+  EXPECT_EQ(run_kverify({"exec", "--checks", "memory,race", "--", kFaulty}).status, 0);
+  const Ran unknown = run_kverify({"exec", "--checks", "everything", "--", kFaulty});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_SAYS(unknown.err, "got \"everything\"");
+}
+
+TEST_F(Exec, SuppressionsNeedAReasonAndAreCounted) {
+  const std::string good = stored(
+      "good", "# accepted\nundefined-data  docs/scale_rows.cu:10  only the first row is used\n");
+  const Ran ran = run_kverify({"exec", "--suppress", good, "--json", "--", kFaulty});
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_SAYS(ran.err, "suppressed undefined-data at docs/scale_rows.cu:10");
+  EXPECT_SAYS(ran.err, "(only the first row is used)");
+  const auto json = nlohmann::json::parse(ran.out.substr(ran.out.find('{')));
+  EXPECT_EQ(json["findings"].size(), 0u);
+  EXPECT_GE(json["suppressed"], 1);
+  const std::string other = stored("other", "undefined-data rows.cu:10 another file\n");
+  EXPECT_EQ(run_kverify({"exec", "--suppress", other, "--", kFaulty}).status, 1);
+  const Ran bad =
+      run_kverify({"exec", "--suppress", stored("bad", "race scale_rows.cu:10\n"), "--", kFaulty});
+  EXPECT_EQ(bad.status, 2);
+  EXPECT_SAYS(bad.err, "bad:1: expected 'kind file:line reason'");
+}
+
+TEST_F(Exec, ProfilesAndLinesOnRequest) {
+  const std::string profile = folder_ + "/profile.json", lcov = folder_ + "/lcov";
+  EXPECT_EQ(run_kverify({"exec", "--profile", profile, "--lcov", lcov, "--", kFixed}).status, 0);
+  const auto json = nlohmann::json::parse(read(profile));
+  EXPECT_EQ(json["sum"]["warps"], 12) << "6 rows of 64 threads";
+  // 6 rows of 40 floats and 6 factors are read, the 6 rows written.
+  EXPECT_EQ(json["sum"]["global_bytes_read_distinct"], 6 * 40 * 4 + 6 * 4);
+  EXPECT_EQ(json["sum"]["global_bytes_written_distinct"], 6 * 40 * 4);
+  EXPECT_SAYS(read(lcov), "docs/scale_rows.cu\n");
+  EXPECT_SAYS(read(lcov), "DA:10,12\n");
+}
+
+TEST_F(Exec, TheProgramsOwnStatusIsPassedOn) {
+  EXPECT_EQ(run_kverify({"exec", "--", "sh", "-c", kFixed + "; exit 9"}).status, 9);
+  const Ran killed = run_kverify({"exec", "--", "sh", "-c", kFaulty + "; kill -9 $$"});
+  EXPECT_EQ(killed.status, 1) << "findings come first";
+}
+
+TEST_F(Exec, ErrorsSayWhatToDo) {
+  const std::string plugins = KV_BUILD_DIR "/lib/testdata/";
+  const Ran runtime = run_kverify({"exec", "--", plugins + "libstatic_runtime_plugin.so"});
+  EXPECT_EQ(runtime.status, 2);
+  EXPECT_SAYS(runtime.err, "rebuild with -cudart shared");
+  const Ran other = run_kverify({"exec", "--", plugins + "libother_runtime_plugin.so"});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_SAYS(other.err, "libcudart.so.12");
+  const Ran cubin = run_kverify({"exec", "--", kBin + "scale_rows_cubin"});
+  EXPECT_EQ(cubin.status, 1);
+  EXPECT_SAYS(cubin.err, "Recompile with -gencode arch=compute_80,code=compute_80");
+  const Ran none = run_kverify({"exec", "--", "true"});
+  EXPECT_EQ(none.status, 5);
+  EXPECT_SAYS(none.err, "launched nothing, so nothing was checked");
+  EXPECT_EQ(run_kverify({"exec", "--", "./no_such_program"}).status, 2);
+  EXPECT_EQ(run_kverify({"exec", "--", "no_such_program"}).status, 2);
+  EXPECT_EQ(run_kverify({"exec"}).status, 2);
+}
+
+}  // namespace
+}  // namespace kv::cli

@@ -1,0 +1,34 @@
+// Purpose: findings that somebody has looked at and accepts, with the reason.
+// Contract: a text file; each line is `kind file:line reason`, with the kind as reports print it
+// and blanks as '-', or '*' for any. The file matches by the end of its path, whole names only; a
+// finding inlined elsewhere matches at either place. '#' begins a comment. A line without a reason
+// is refused. Matches are counted.
+// Example:  race-of-equal-values  stencil.cu:12  every thread writes the same flag
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/core/result.h"
+
+namespace kv::cli {
+
+struct SourcePlace {
+  std::string file;
+  uint64_t line = 0;
+};
+
+struct Suppression {
+  std::string kind;
+  SourcePlace place;
+  std::string reason;
+  uint64_t matches = 0;
+};
+
+Result<std::vector<Suppression>> read_suppressions(const std::string& path);
+/// The one that matches, or null.
+Suppression* find_suppression(std::vector<Suppression>& list, const std::string& kind,
+                              const std::vector<SourcePlace>& places);
+
+}  // namespace kv::cli
