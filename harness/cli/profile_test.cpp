@@ -37,7 +37,9 @@ TEST(Profile, CountsAreExactRepeatableAndAddUp) {
   uint64_t executed = 0;
   for (const auto& [name, count] : sum["instructions"].items()) executed += count.get<uint64_t>();
   EXPECT_GT(executed, 0u);
-  EXPECT_LE(executed, sum["warp_instructions"].get<uint64_t>()) << "guards skip some";
+  // A barrier counts once for each part of a warp that arrives, the warp's instruction once.
+  const uint64_t arrivals = sum["instructions"]["barrier"].get<uint64_t>();
+  EXPECT_LE(executed - arrivals, sum["warp_instructions"].get<uint64_t>());
 }
 
 TEST(Profile, TheTableNamesEachLaunch) {

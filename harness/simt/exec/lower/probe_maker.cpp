@@ -33,14 +33,21 @@ std::vector<Ins> ProbeMaker::entry() {
 std::vector<Ins> ProbeMaker::before(const Step& s) {
   std::vector<Ins> list;
   if (wants(probe_bits::kMemory)) add_memory_probes(s, &list);
-  if (!s.counts) return list;
+  if (!counts_behind(s)) add_execution_probes(s, &list);
+  return list;
+}
+
+/// Parts of a warp reach a *.sync apart and execute it together: only behind it they are one.
+bool ProbeMaker::counts_behind(const Step& s) { return s.synchronises && !s.control; }
+
+void ProbeMaker::add_execution_probes(const Step& s, std::vector<Ins>* list) {
+  if (!s.counts) return;
   if (wants(probe_bits::kExecutions)) {
-    list.push_back(probe(probe_executions, s, int64_t(plan_.number(s.source))));
+    list->push_back(probe(probe_executions, s, int64_t(plan_.number(s.source))));
   }
   if (wants(probe_bits::kWatched) && plan_.watched == s.source) {
-    list.push_back(probe(probe_watched, s, 0));
+    list->push_back(probe(probe_watched, s, 0));
   }
-  return list;
 }
 
 /// The sides of an access that cost something: of an asynchronous copy two.
@@ -53,7 +60,8 @@ void ProbeMaker::add_memory_probes(const Step& s, std::vector<Ins>* list) {
   side.count = 32;
   side.width = uint8_t(s.proto.width * s.proto.count);
   side.mode = s.proto.mode;
-  side.r[0] = file_.place[s.sources[0]];
+  // A constant address, of a parameter for one, needs no register.
+  if (!s.sources.empty()) side.r[0] = file_.place[s.sources[0]];
   if (source.opcode == "ldmatrix" || source.opcode == "stmatrix") {
     side.width = s.proto.width;
     side.count = uint8_t(8 * s.proto.count);
@@ -83,11 +91,17 @@ std::vector<Ins> ProbeMaker::leaving(const Step& s) {
 }
 
 std::vector<Ins> ProbeMaker::after(const Step& s, const Ins& ins) {
-  if (!wants(probe_bits::kDigest)) return {};
-  if (s.source->cut_to_32_bits && !s.counts) return {};  // on the way to a value
+  std::vector<Ins> list;
+  if (counts_behind(s)) add_execution_probes(s, &list);
+  if (wants(probe_bits::kDigest)) add_value_probe(s, ins, &list);
+  return list;
+}
+
+void ProbeMaker::add_value_probe(const Step& s, const Ins& ins, std::vector<Ins>* list) {
+  if (s.source->cut_to_32_bits && !s.counts) return;  // on the way to a value
   const bool effects = s.taint == Taint::kMemory || s.taint == Taint::kSideEffect;
   const bool produces = !s.destinations.empty();
-  if (!produces && (!effects || s.sources.empty() || s.run == warp_sync)) return {};
+  if (!produces && (!effects || s.sources.empty() || s.run == warp_sync)) return;
   Ins values = probe(probe_values, s, 0);
   if (!produces) values.imm = ins.imm ^ int64_t(uint64_t{ins.target} << 32);
   Meta& m = out_.meta.back();
@@ -95,7 +109,7 @@ std::vector<Ins> ProbeMaker::after(const Step& s, const Ins& ins) {
     values.r[m.sources] = file_.place[r];
     m.classes[m.sources++] = lowered_.registers[r].cls;
   }
-  return {values};
+  list->push_back(values);
 }
 
 }  // namespace kv::simt

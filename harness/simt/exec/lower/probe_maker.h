@@ -32,7 +32,10 @@ class ProbeMaker {
  private:
   bool wants(uint32_t bit) const { return plan_.bits & bit; }
   int64_t next_edge() { return int64_t(plan_.edge_base + 2 * edges_++); }
+  static bool counts_behind(const Step& s);
   void add_memory_probes(const Step& s, std::vector<Ins>* list);
+  void add_execution_probes(const Step& s, std::vector<Ins>* list);
+  void add_value_probe(const Step& s, const Ins& ins, std::vector<Ins>* list);
 
   const Lowered& lowered_;
   const RegisterFile& file_;
