@@ -24,7 +24,7 @@ _JUDGED = _LOW + ["harness/gen/", "harness/trace/", "harness/plugin/", "harness/
                   "harness/judge/"]
 _ABOVE = _JUDGED + ["harness/history/", "harness/relation/", "harness/mutant/",
                     "harness/campaign/", "harness/explain/", "harness/minimize/",
-                    "harness/plan/", "harness/report/"]
+                    "harness/plan/", "harness/serving/", "harness/report/"]
 # Plain C, constants and structs without code, for all who speak of the device or of a plugin.
 _DEVICE_TABLE = "harness/simt/control/kv_simt_control.h"
 _DEVICE = "harness/simt/device.h"
@@ -37,6 +37,9 @@ IMPORTS = {
     "harness/gen/": _LOW,
     "harness/trace/": _LOW,
     "harness/plan/": _LOW + ["harness/trace/"],
+    # It measures the production manager, whose headers know neither CUDA nor the harness; no
+    # verdict comes from there.
+    "harness/serving/": _LOW + ["harness/trace/", "impl/include/kvattn/"],
     "harness/simt/": ["harness/core/"],
     "harness/simt/ptx/": ["harness/core/"],
     "harness/simt/mutate/": ["harness/core/", "harness/simt/ptx/"],

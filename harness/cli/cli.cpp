@@ -52,6 +52,7 @@ struct Parsed {
   ProfileOptions profile;
   ExecOptions exec;
   TraceOptions trace;
+  TraceServeOptions serve;
   PlanOptions plan;
   MinimizeOptions minimize;
   ExplainOptions explain;
@@ -283,6 +284,40 @@ void add_trace(CLI::App& app, Parsed& p) {
   add_json(*run, p.json_path);
 }
 
+void add_trace_serve(CLI::App& app, Parsed& p) {
+  CLI::App* serve = app.get_subcommand("trace")->add_subcommand(
+      "serve", "a trace through the production page manager: hits, pages, steps, waits");
+  TraceServeOptions& o = p.serve;
+  serve->add_option("trace", o.trace_path, "trace file (.csv or .jsonl)")->required();
+  serve->add_option("--requests", o.requests, "take the first N requests (default: all)")
+      ->check(whole(1, uint64_t{1} << 20));
+  serve
+      ->add_option("--page-slots", o.page_slots,
+                   "slots of a page, a power of two (default: 512 with block ids, else 16)")
+      ->check(whole(1, 1u << 20));
+  serve
+      ->add_option("--pages", o.pages,
+                   "pools for the prefix-hit curve, comma-separated; 0: nothing is ever evicted")
+      ->delimiter(',')
+      ->check(whole(0, 1u << 24));
+  serve->add_option("--slots", o.slots, "batch slots where batchings are compared")
+      ->check(whole(1, 1024))
+      ->capture_default_str();
+  serve->add_option("--contexts", o.contexts, "context limits of the table; 0: none")
+      ->delimiter(',')
+      ->check(whole(0, 1u << 24));
+  serve->add_option("--batches", o.batches, "batch slots of the table")
+      ->delimiter(',')
+      ->check(whole(1, 1024));
+  serve->add_option("--concurrency", o.concurrency, "open requests, of the table; 0: all")
+      ->delimiter(',')
+      ->check(whole(0, 1u << 20));
+  serve->add_option("--token-bytes", o.token_bytes, "bytes of K and V of a token in all layers")
+      ->check(whole(1, 1u << 30))
+      ->capture_default_str();
+  add_json(*serve, p.json_path);
+}
+
 void add_plan(CLI::App& app, Parsed& p) {
   CLI::App* command = app.add_subcommand("plan", "bytes of a model's K/V cache, and what fits");
   command->add_option("config", p.plan.config_path, "the model's config.json")->required();
@@ -340,32 +375,42 @@ Result<void> keep_input(const std::string& input, const std::string& output) {
   return bad_input(output + ": expected another file than the input, got the input itself");
 }
 
-Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
+/// What every command shares.
+void share_options(Parsed& p) {
   p.bench.device = p.device == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
   p.check.bench = p.replay.bench = p.trace.bench = p.minimize.bench = p.bench;
   p.explain.bench = p.fuzz.bench = p.triage.bench = p.report.bench = p.profile.bench = p.bench;
-  for (auto* path : {&p.check.json_path, &p.replay.json_path, &p.trace.json_path, &p.plan.json_path,
-                     &p.minimize.json_path, &p.explain.json_path, &p.fuzz.json_path,
-                     &p.triage.json_path, &p.profile.json_path, &p.exec.json_path}) {
+  p.mutate.bench = p.bench;
+  for (auto* path :
+       {&p.check.json_path, &p.replay.json_path, &p.trace.json_path, &p.serve.json_path,
+        &p.plan.json_path, &p.minimize.json_path, &p.explain.json_path, &p.fuzz.json_path,
+        &p.triage.json_path, &p.profile.json_path, &p.exec.json_path, &p.mutants.json_path,
+        &p.mutate.json_path}) {
     *path = p.json_path;
   }
+}
+
+Result<void> keep_inputs(const Parsed& p) {
+  for (const std::string& input :
+       {p.replay.case_path, p.profile.case_path, p.trace.trace_path, p.serve.trace_path,
+        p.plan.config_path, p.plan.trace_path, p.minimize.case_path, p.explain.case_path}) {
+    KV_RETURN_IF_ERROR(keep_input(input, p.json_path.value_or("")));
+    KV_RETURN_IF_ERROR(keep_input(input, p.trace.case_path));
+    KV_RETURN_IF_ERROR(keep_input(input, p.minimize.out));
+    KV_RETURN_IF_ERROR(keep_input(input, p.profile.lcov_path));
+  }
+  return keep_input(p.report.path, p.report.out);
+}
+
+Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
+  share_options(p);
   if (app.got_subcommand("worker")) {
     p.worker.device = p.bench.device;
     p.worker.engine_server = serve_engine;
     return static_cast<ExitCode>(run_worker(p.worker));
   }
   catch_interrupts();
-  for (const std::string& input :
-       {p.replay.case_path, p.profile.case_path, p.trace.trace_path, p.plan.config_path,
-        p.plan.trace_path, p.minimize.case_path, p.explain.case_path}) {
-    KV_RETURN_IF_ERROR(keep_input(input, p.json_path.value_or("")));
-    KV_RETURN_IF_ERROR(keep_input(input, p.trace.case_path));
-    KV_RETURN_IF_ERROR(keep_input(input, p.minimize.out));
-    KV_RETURN_IF_ERROR(keep_input(input, p.profile.lcov_path));
-  }
-  KV_RETURN_IF_ERROR(keep_input(p.report.path, p.report.out));
-  p.mutate.bench = p.bench;
-  p.mutants.json_path = p.mutate.json_path = p.json_path;
+  KV_RETURN_IF_ERROR(keep_inputs(p));
   if (app.got_subcommand("mutants")) return mutants(p.mutants);
   if (app.got_subcommand("mutate")) return mutate(p.mutate);
   if (app.got_subcommand("mutate-shard")) return mutate_shard(p.mutate);
@@ -385,6 +430,7 @@ Result<ExitCode> dispatch(const CLI::App& app, Parsed& p) {
   if (app.got_subcommand("doctor")) return doctor(p.bench);
   if (app.got_subcommand("kernels")) return kernels(p.bench);
   if (app.get_subcommand("trace")->got_subcommand("import")) return trace_import(p.trace);
+  if (app.get_subcommand("trace")->got_subcommand("serve")) return trace_serve(p.serve);
   return trace_run(p.trace);
 }
 
@@ -406,6 +452,7 @@ int run(int argc, char** argv) {
   add_profile(app, parsed);
   add_exec(app, parsed);
   add_trace(app, parsed);
+  add_trace_serve(app, parsed);
   add_plan(app, parsed);
   add_others(app, parsed);
   try {

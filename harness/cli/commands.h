@@ -115,6 +115,20 @@ struct TraceOptions {
 Result<ExitCode> trace_import(const TraceOptions& options);
 Result<ExitCode> trace_run(const TraceOptions& options);
 
+struct TraceServeOptions {
+  std::string trace_path;
+  std::optional<uint64_t> requests;      // from its beginning; all if not said
+  std::optional<uint64_t> page_slots;    // 512 where the trace has block ids, else 16
+  std::vector<uint64_t> pages;           // pools for the prefix-hit curve; 0: unbounded
+  uint32_t slots = 8;                    // batch slots of the comparison of batchings
+  std::vector<uint64_t> contexts = {0};  // 0: no limit
+  std::vector<uint64_t> batches = {8, 32};
+  std::vector<uint64_t> concurrency = {0};  // open requests; 0: all are there at the start
+  uint64_t token_bytes = 131'072;           // K and V: 32 layers of 8 heads of 128, two bytes each
+  std::optional<std::string> json_path;
+};
+Result<ExitCode> trace_serve(const TraceServeOptions& options);
+
 struct PlanOptions {
   std::string config_path;          // of a model: config.json
   std::optional<uint64_t> context;  // tokens of a request; the model's limit if not said

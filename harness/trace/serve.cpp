@@ -50,12 +50,12 @@ class Service {
       ServedRequest& served = served_.requests[next_];
       served.slots = request.prompt_tokens + std::max<uint64_t>(request.output_tokens, 1) - 1;
       const uint64_t pages = quotient_up(served.slots, options_.page_slots);
-      if (options_.pool_pages > 0 && pages <= options_.pool_pages &&
+      served.refused = (options_.pool_pages > 0 && pages > options_.pool_pages) ||
+                       (options_.context_limit > 0 && served.slots > options_.context_limit);
+      if (!served.refused && options_.pool_pages > 0 &&
           pages > options_.pool_pages - pages_reserved_) {
         break;
       }
-      served.refused = (options_.pool_pages > 0 && pages > options_.pool_pages) ||
-                       (options_.context_limit > 0 && served.slots > options_.context_limit);
       start(next_++, pages);
       let_arrive();
     }
