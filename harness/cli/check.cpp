@@ -48,8 +48,7 @@ class Check {
     }
     KV_ASSIGN_OR_RETURN(Examiner examiner, Examiner::start(options_.bench));
     say_hello(examiner.hello());
-    source_.set_drawing(
-        {.variants = examiner.hello().plugin.variants, .offered = examiner.hello().offered});
+    source_.set_drawing(examiner.drawing());
     const Result<void> outcome = examine_all(examiner);
     progress_.clear();
     const bool stopped_by_user = interrupted();

@@ -16,6 +16,7 @@
 
 #include "harness/case/case.h"
 #include "harness/cli/commands.h"
+#include "harness/gen/draw.h"
 #include "harness/relation/pair_judge.h"
 #include "harness/run/case_runner.h"
 
@@ -38,6 +39,10 @@ class Examiner {
   ~Examiner();
 
   const Hello& hello() const;
+  /// What the generator may draw for this plugin.
+  DrawOptions drawing() const {
+    return {.variants = hello().plugin.variants, .offered = hello().offered};
+  }
   Result<void> submit(Case c);
   size_t pending() const;
   /// The verdict of the oldest pending case. `progress`, if any, is called after each operation.

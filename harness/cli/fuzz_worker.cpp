@@ -44,8 +44,7 @@ class FuzzWorker {
   Result<void> one(Examiner& examiner) {
     const uint64_t number = state_.claim(worker_);
     PhiloxSource choices(options_.seed, number);
-    Case c = draw(choices, {.variants = examiner.hello().plugin.variants,
-                            .offered = examiner.hello().offered});
+    Case c = draw(choices, examiner.drawing());
     c.name = "campaign case " + std::to_string(number);
     state_.note_case(worker_, case_to_json(c));
     KV_RETURN_IF_ERROR(examiner.submit(c));

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "harness/core/philox.h"
+#include "reference/case_shape.h"
 #include "reference/decide.h"
 #include "reference/visible.h"
 
@@ -178,13 +179,7 @@ MaybeFinding Values::judge_head(const LayerRows& at, uint32_t kv_head,
       places.emplace_back(slot, head);
     }
   }
-  const reference::HeadBlock block{.shape = {.dim_k = s.head_dim_k,
-                                             .dim_v = s.head_dim_v,
-                                             .query_dtype = s.query_dtype,
-                                             .kv_dtype = s.kv_dtype,
-                                             .output_dtype = s.output_dtype,
-                                             .scale = s.scale,
-                                             .softcap = s.softcap},
+  const reference::HeadBlock block{.shape = reference::head_shape(s),
                                    .keys = keys,
                                    .values = values,
                                    .key_scales = {},

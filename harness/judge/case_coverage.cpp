@@ -7,6 +7,7 @@
 #include "harness/case/timeline.h"
 #include "harness/judge/contract_stage.h"
 #include "harness/judge/value_stage.h"
+#include "reference/case_shape.h"
 #include "reference/coverage.h"
 
 namespace kv {
@@ -115,13 +116,7 @@ class StepCoverage {
     one.anchor = c_.mask.causal == Causal::kTopLeft ? int64_t{at.query} : slot;
     if (shape.alibi) one.alibi_slope = alibi_slope(c_, {layer, query_head});
     if (shape.sinks) one.sink = sink_logit(c_, {layer, query_head});
-    return reference::row_inputs({.shape = {.dim_k = shape.head_dim_k,
-                                            .dim_v = shape.head_dim_v,
-                                            .query_dtype = shape.query_dtype,
-                                            .kv_dtype = shape.kv_dtype,
-                                            .output_dtype = shape.output_dtype,
-                                            .scale = shape.scale,
-                                            .softcap = shape.softcap},
+    return reference::row_inputs({.shape = reference::head_shape(shape),
                                   .keys = head.keys,
                                   .values = head.values,
                                   .key_scales = {},

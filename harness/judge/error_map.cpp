@@ -8,6 +8,7 @@
 #include "harness/case/head_inputs.h"
 #include "harness/judge/contract_stage.h"
 #include "harness/judge/value_stage.h"
+#include "reference/case_shape.h"
 #include "reference/decide.h"
 
 namespace kv {
@@ -117,13 +118,7 @@ class Mapper {
     row.anchor = c.mask.causal == Causal::kTopLeft ? int64_t{place.query} : place.slot();
     if (s.alibi) row.alibi_slope = alibi_slope(c, {layer, head});
     if (s.sinks) row.sink = sink_logit(c, {layer, head});
-    return reference::row_inputs({.shape = {.dim_k = s.head_dim_k,
-                                            .dim_v = s.head_dim_v,
-                                            .query_dtype = s.query_dtype,
-                                            .kv_dtype = s.kv_dtype,
-                                            .output_dtype = s.output_dtype,
-                                            .scale = s.scale,
-                                            .softcap = s.softcap},
+    return reference::row_inputs({.shape = reference::head_shape(s),
                                   .keys = keys,
                                   .values = values,
                                   .key_scales = {},

@@ -10,6 +10,7 @@
 #include "harness/core/philox.h"
 #include "harness/judge/value_failure.h"
 #include "harness/plugin/kverify_plugin.h"
+#include "reference/case_shape.h"
 #include "reference/coverage.h"
 #include "reference/decide.h"
 
@@ -144,13 +145,7 @@ void HeadJudge::gather_keys() {
       values_.push_back(v + i * value_slot);
     }
   }
-  block_ = {.shape = {.dim_k = shape.head_dim_k,
-                      .dim_v = shape.head_dim_v,
-                      .query_dtype = shape.query_dtype,
-                      .kv_dtype = shape.kv_dtype,
-                      .output_dtype = shape.output_dtype,
-                      .scale = shape.scale,
-                      .softcap = shape.softcap},
+  block_ = {.shape = reference::head_shape(shape),
             .keys = keys_,
             .values = values_,
             .key_scales = {},

@@ -23,6 +23,8 @@ enum class Stage : uint8_t {
   kInterval,
   kMetamorphic,
 };
+/// "device", "contract", ...
+const char* stage_name(Stage stage);
 
 /// One named part of an error bound.
 struct BudgetLine {

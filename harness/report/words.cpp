@@ -23,26 +23,6 @@ const char* outcome_name(Outcome outcome) {
   return "?";
 }
 
-const char* stage_name(Stage stage) {
-  switch (stage) {
-    case Stage::kDevice:
-      return "device";
-    case Stage::kContract:
-      return "contract";
-    case Stage::kStructure:
-      return "structure";
-    case Stage::kProvenance:
-      return "provenance";
-    case Stage::kExact:
-      return "exact";
-    case Stage::kInterval:
-      return "interval";
-    case Stage::kMetamorphic:
-      return "metamorphic";
-  }
-  return "?";
-}
-
 const char* space_name(uint32_t space) {
   switch (space) {
     case 1:

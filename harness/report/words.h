@@ -11,7 +11,6 @@
 namespace kv {
 
 const char* outcome_name(Outcome outcome);
-const char* stage_name(Stage stage);
 /// "global", "shared", ...; "" when there is none.
 const char* space_name(uint32_t space);
 
