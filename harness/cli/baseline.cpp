@@ -1,8 +1,12 @@
 #include "harness/cli/baseline.h"
 
+#include <fmt/format.h>
+
 #include <sstream>
 
 #include "harness/case/text_file.h"
+#include "harness/judge/fingerprint.h"
+#include "harness/plugin/text.h"
 
 namespace kv::cli {
 
@@ -11,8 +15,17 @@ Result<std::set<std::string>> read_baseline(const std::string& path) {
   KV_ASSIGN_OR_RETURN(const std::string text, read_text_file(path, kBytesMax));
   std::set<std::string> faults;
   std::istringstream lines(text);
+  uint64_t number = 0;
   for (std::string line; std::getline(lines, line);) {
-    if (!line.empty() && line.front() != '#') faults.insert(line);
+    ++number;
+    if (line.empty() || line.front() == '#') continue;
+    if (!is_fingerprint_text(line)) {
+      return bad_input(
+          fmt::format("{}:{}: expected a fingerprint such as 'values output-value step "
+                      "decode', got '{}'",
+                      path, number, printable(line.substr(0, 60))));
+    }
+    faults.insert(line);
   }
   return faults;
 }

@@ -54,6 +54,12 @@ TEST(Baseline, GatesOnNewFaultsOnly) {
   EXPECT_SAYS(ran.out, "::error file=");
   EXPECT_SAYS(text_of(folder + "/r.html"), "<h2 class=\"bad\">fail: lse-");
   EXPECT_EQ(check("", {"--baseline", folder + "/none.txt"}).status, 2);
+  for (const char* junk : {"{\"version\": 1", "values", "values ", "valuesx a", "values \x01"}) {
+    std::ofstream(folder + "/junk.txt") << "# two lines\n" << junk << "\n";
+    ran = check("", {"--baseline", folder + "/junk.txt"});
+    EXPECT_EQ(ran.status, 2) << junk;
+    EXPECT_SAYS(ran.err, "junk.txt:2: expected a fingerprint");
+  }
   std::filesystem::remove_all(folder);
 }
 

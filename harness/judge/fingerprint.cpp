@@ -1,5 +1,7 @@
 #include "harness/judge/fingerprint.h"
 
+#include <algorithm>
+
 #include "harness/case/names.h"
 #include "harness/judge/device_stage.h"
 
@@ -7,22 +9,8 @@ namespace kv {
 namespace {
 
 const char* property_name(Stage stage) {
-  switch (stage) {
-    case Stage::kDevice:
-      return "device";
-    case Stage::kContract:
-      return "contract";
-    case Stage::kStructure:
-      return "structure";
-    case Stage::kProvenance:
-      return "provenance";
-    case Stage::kExact:
-    case Stage::kInterval:
-      return "values";
-    case Stage::kMetamorphic:
-      return "metamorphic";
-  }
-  return "?";
+  if (stage == Stage::kExact || stage == Stage::kInterval) return "values";
+  return stage_name(stage);
 }
 
 // The kernel that the deciding finding names; findings that fail nothing may stand before it.
@@ -54,6 +42,19 @@ std::string Fingerprint::text() const {
     if (!part.empty()) text += " " + part;
   }
   return text;
+}
+
+bool is_fingerprint_text(const std::string& text) {
+  constexpr size_t kBytesMax = 4096;
+  const size_t end = text.find(' ');
+  if (end == std::string::npos || end + 1 == text.size() || text.size() > kBytesMax) return false;
+  if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
+    return false;
+  }
+  for (int stage = 0; stage <= static_cast<int>(Stage::kMetamorphic); ++stage) {
+    if (text.compare(0, end, property_name(static_cast<Stage>(stage))) == 0) return true;
+  }
+  return false;
 }
 
 Fingerprint fingerprint_of(const Case& c, const Verdict& verdict) {

@@ -23,6 +23,9 @@ struct Fingerprint {
   std::string text() const;
 };
 
+/// Whether a text may be a fingerprint's: a property and a failure class at least, printable.
+bool is_fingerprint_text(const std::string& text);
+
 /// Of a verdict that is a finding. The operation is that of the divergence, "" where there is none.
 Fingerprint fingerprint_of(const Case& c, const Verdict& verdict);
 

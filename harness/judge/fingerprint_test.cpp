@@ -30,6 +30,7 @@ TEST(Fingerprint, TellsClassesVariantsAndKernelsApart) {
   const Verdict v = judge(c, dropped_key());
   ASSERT_EQ(v.outcome, Outcome::kFail);
   const Fingerprint f = fingerprint_of(c, v);
+  EXPECT_TRUE(is_fingerprint_text(f.text()));
   EXPECT_EQ(f.operation, "step");
   EXPECT_NE(f.text().find("output-value"), std::string::npos) << f.text();
   Verdict other = v;
