@@ -4,6 +4,7 @@
 
 #include "harness/serving/bounded_cache.h"
 #include "harness/serving/trace_tokens.h"
+#include "harness/trace/arrivals.h"
 
 namespace kv {
 namespace {
@@ -19,31 +20,33 @@ class ManagedRun {
  public:
   ManagedRun(std::span<const TraceRequest> trace, const ServeOptions& options,
              kvattn::PagedCache cache)
-      : trace_(trace), options_(options), cache_(std::move(cache)) {
+      : trace_(trace), options_(options), cache_(std::move(cache)), arrivals_(trace, options) {
     result_.served.requests.resize(trace.size());
     result_.pool_pages = static_cast<uint64_t>(cache_.config().pages.value);
-    is_held_.resize(result_.pool_pages);
+    holders_.resize(result_.pool_pages);
+    contiguous_.emplace(result_.pool_pages);
   }
 
   ManagedService run() {
     while (true) {
       admit();
-      if (running_.empty()) break;
-      step();
+      if (!running_.empty()) {
+        step();
+      } else if (const auto next = arrivals_.next_step()) {
+        now_.step = *next;
+      } else {
+        break;
+      }
     }
-    result_.served.steps = now_.step;
     result_.hit_pages = cache_.counters().hit_pages;
     result_.evicted_pages = cache_.counters().evicted_pages;
+    result_.blocked_by_gaps = contiguous_->blocked_by_gaps();
+    result_.without_room = contiguous_->without_room();
     return std::move(result_);
   }
 
  private:
-  void let_arrive() {
-    while (arrived_ < trace_.size() &&
-           (options_.concurrency == 0 || arrived_ < completed_ + options_.concurrency)) {
-      result_.served.requests[arrived_++].arrived = now_;
-    }
-  }
+  void let_arrive() { arrived_ = arrivals_.let_in(now_, completed_, result_.served.requests); }
 
   void admit() {
     const bool closed = options_.batching == Batching::kStatic && !running_.empty();
@@ -81,6 +84,7 @@ class ManagedRun {
     }
     row.handle = *handle;
     pages_reserved_ += worst_pages(index);
+    contiguous_->reserve(index, worst_pages(index));
     if (options_.chunk_tokens == 0) {
       append_prompt(row);
       row.steps_left = trace_[index].output_tokens;
@@ -116,6 +120,12 @@ class ManagedRun {
   }
 
   bool end(const RunningRow& row) {
+    for (const kvattn::Page page : cache_.table(row.handle, kvattn::Group{0})) {
+      uint32_t& holders = holders_[static_cast<size_t>(kvattn::index_of(page))];
+      if (holders <= 1) ++result_.returned_pages;
+      holders -= std::min(holders, 1u);
+    }
+    contiguous_->release(row.index);
     KV_CHECK(cache_.release(row.handle).ok(), "the request exists");
     pages_reserved_ -= worst_pages(row.index);
     return finish(row.index);
@@ -137,6 +147,7 @@ class ManagedRun {
 
   void step() {
     ++now_.step;
+    ++result_.served.steps;
     result_.served.row_steps += running_.size();
     std::vector<kvattn::Token> sampled(running_.size());
     std::vector<kvattn::AppendRow> rows;
@@ -156,22 +167,17 @@ class ManagedRun {
   }
 
   void observe() {
-    PoolMoment moment{.step = now_.step, .requests = running_.size()};
-    const auto visit = [&](auto each) {
-      for (const RunningRow& row : running_) {
-        for (kvattn::Page page : cache_.table(row.handle, kvattn::Group{0})) {
-          each(static_cast<size_t>(kvattn::index_of(page)));
-        }
-      }
-    };
-    visit([&](size_t page) {
-      ++moment.table_pages;
-      if (!is_held_[page]) ++moment.held_pages;
-      is_held_[page] = true;
-    });
-    visit([&](size_t page) { is_held_[page] = false; });
+    PoolMoment moment{.step = now_.step,
+                      .requests = running_.size(),
+                      .returned_pages = result_.returned_pages,
+                      .contiguous = contiguous_->space()};
+    std::ranges::fill(holders_, 0);
     for (const RunningRow& row : running_) {
       moment.held_slots += static_cast<uint64_t>(row.handle.length.value);
+      for (const kvattn::Page page : cache_.table(row.handle, kvattn::Group{0})) {
+        ++moment.table_pages;
+        if (holders_[static_cast<size_t>(kvattn::index_of(page))]++ == 0) ++moment.held_pages;
+      }
     }
     result_.moments.push_back(moment);
   }
@@ -179,10 +185,12 @@ class ManagedRun {
   std::span<const TraceRequest> trace_;
   const ServeOptions& options_;
   kvattn::PagedCache cache_;
+  Arrivals arrivals_;
   TraceTokens tokens_;
   ManagedService result_;
   std::vector<RunningRow> running_;
-  std::vector<bool> is_held_;  // [page]; all false between observations
+  std::vector<uint32_t> holders_;  // [page]; block tables that had it after the last step
+  std::optional<ContiguousArena> contiguous_;
   Moment now_;
   size_t next_ = 0, arrived_ = 0;
   uint64_t completed_ = 0, pages_reserved_ = 0;

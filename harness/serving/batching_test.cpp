@@ -53,6 +53,42 @@ TEST(Batching, TheManagerServesWhatTheCountSays) {
   }
 }
 
+TEST(Batching, RecordedArrivalsAreKept) {
+  auto trace = mixed_trace();
+  for (size_t i = 0; i < trace.size(); ++i) trace[i].arrival_ns = i * i * 40;
+  for (const uint64_t step_ns : {1, 7, 1000}) {
+    for (const uint64_t concurrency : {0, 3}) {
+      const ServeOptions options{.batch_slots = 4,
+                                 .concurrency = concurrency,
+                                 .step_ns = step_ns,
+                                 .pool_pages = 12,
+                                 .context_limit = 120};
+      expect_agreement(trace, options);
+      const Served served = serve(trace, options);
+      for (size_t i = 0; i < trace.size(); ++i) {
+        const ServedRequest& r = served.requests[i];
+        ASSERT_EQ(r.arrived.step, (trace[i].arrival_ns + step_ns - 1) / step_ns) << i;
+        ASSERT_GE(r.admitted.step, r.arrived.step) << i;
+      }
+    }
+  }
+}
+
+TEST(Batching, PagesComeBack) {
+  const auto trace = mixed_trace();
+  const auto managed = serve_managed(trace, {.batch_slots = 4, .page_slots = 16});
+  ASSERT_TRUE(managed.ok()) << managed.error().message;
+  uint64_t pages = 0;  // nothing is shared: each page taken is one returned
+  for (const TraceRequest& r : trace) {
+    pages += (r.prompt_tokens + std::max<uint64_t>(r.output_tokens, 1) - 1 + 15) / 16;
+  }
+  EXPECT_EQ(managed->returned_pages, pages);
+  EXPECT_EQ(managed->without_room, 0u);
+  const TraceRequest one{.prompt_tokens = 1024, .output_tokens = 4, .blocks = {1, 2}};
+  const auto shared = serve_managed(std::vector{one, one}, {.batch_slots = 2, .page_slots = 512});
+  EXPECT_EQ(shared->returned_pages, 4u);  // two shared ones and two of their own
+}
+
 TEST(Batching, SharedPrefixesAreHeldOnceAndNeedNoStep) {
   const TraceRequest one{.prompt_tokens = 1024, .output_tokens = 4, .blocks = {1, 2}};
   const auto managed = serve_managed(std::vector{one, one},

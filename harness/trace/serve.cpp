@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/core/check.h"
+#include "harness/trace/arrivals.h"
 
 namespace kv {
 namespace {
@@ -19,28 +20,25 @@ struct RunningRow {
 class Service {
  public:
   Service(std::span<const TraceRequest> trace, const ServeOptions& options)
-      : trace_(trace), options_(options) {
+      : trace_(trace), options_(options), arrivals_(trace, options) {
     served_.requests.resize(trace.size());
   }
 
   Served run() {
     while (true) {
       admit();
-      if (running_.empty()) break;
-      step();
+      if (!running_.empty()) {
+        step();
+      } else if (const auto next = arrivals_.next_step()) {
+        now_.step = *next;
+      } else {
+        return std::move(served_);
+      }
     }
-    served_.steps = now_.step;
-    return std::move(served_);
   }
 
  private:
-  // Requests that are open at once: all that arrived and have not been completed.
-  void let_arrive() {
-    while (arrived_ < trace_.size() &&
-           (options_.concurrency == 0 || arrived_ < completed_ + options_.concurrency)) {
-      served_.requests[arrived_++].arrived = now_;
-    }
-  }
+  void let_arrive() { arrived_ = arrivals_.let_in(now_, completed_, served_.requests); }
 
   void admit() {
     const bool closed = options_.batching == Batching::kStatic && !running_.empty();
@@ -88,6 +86,7 @@ class Service {
 
   void step() {
     ++now_.step;
+    ++served_.steps;
     served_.row_steps += running_.size();
     for (RunningRow& row : running_) {
       if (row.prompt_left > 0) {
@@ -112,6 +111,7 @@ class Service {
 
   std::span<const TraceRequest> trace_;
   const ServeOptions& options_;
+  Arrivals arrivals_;
   Served served_;
   std::vector<RunningRow> running_;
   Moment now_;

@@ -1,8 +1,9 @@
 // Purpose: what a service's queue and memory do under a trace: who is admitted when, by the worst
 // case of pages, under static or continuous batching; counted, without running anything.
 // Contract: a pure function of trace and options, in engine steps: no clock. Requests are taken in
-// file order, and the first that must wait holds back those behind it. `concurrency` is how many
-// requests clients keep open: request i arrives when i + 1 - concurrency have been completed.
+// file order, and the first that must wait holds back those behind it. When they come says
+// arrivals.h: at their recorded times, in steps of `step_ns`, or, with 0, all at the beginning; at
+// most `concurrency` are open. Steps in which nothing runs pass, and are not counted in `steps`.
 // A request appends all but its last sampled token. Decode only (chunk_tokens 0): the prompt is in
 // the cache on admission, and each sampled token takes a step; else the prompt takes a step for
 // each chunk, the last of which samples the first token. Time in K/V bytes: the bytes that
@@ -26,7 +27,8 @@ enum class Batching : uint8_t {
 struct ServeOptions {
   Batching batching = Batching::kContinuous;
   uint32_t batch_slots = 8;    // at least 1
-  uint64_t concurrency = 0;    // 0: all requests are there at the beginning
+  uint64_t concurrency = 0;    // open requests; 0: any number
+  uint64_t step_ns = 0;        // duration of a step; 0: arrival times are not looked at
   uint64_t chunk_tokens = 0;   // 0: decode only
   uint32_t page_slots = 16;    // at least 1
   uint64_t pool_pages = 0;     // 0: unbounded

@@ -59,6 +59,23 @@ TEST(Serve, AClosedLoopLetsOneInForEachThatEnds) {
   EXPECT_EQ(served.requests[3].admitted.step, 15u);
 }
 
+TEST(Serve, RequestsComeWhenTheyWereRecorded) {
+  std::vector<TraceRequest> trace(3, request(4, 5));
+  trace[1].arrival_ns = 21;   // in the third step of 10
+  trace[2].arrival_ns = 995;  // long after all has ended
+  const Served one = serve(trace, {.batch_slots = 1, .step_ns = 10});
+  EXPECT_EQ(one.requests[1].arrived.step, 3u);
+  EXPECT_EQ(one.requests[1].admitted.step, 5u);
+  EXPECT_EQ(one.requests[2].arrived.step, 100u);
+  EXPECT_EQ(one.requests[2].finished.step, 105u);
+  EXPECT_EQ(one.steps, 15u);
+  EXPECT_EQ(serve(trace, {.batch_slots = 2, .step_ns = 10}).requests[1].admitted.step, 3u);
+  // With one open request the second waits outside, from when it came.
+  const Served closed = serve(trace, {.batch_slots = 2, .concurrency = 1, .step_ns = 10});
+  EXPECT_EQ(closed.requests[1].arrived.step, 3u);
+  EXPECT_EQ(closed.requests[1].admitted.step, 5u);
+}
+
 TEST(Serve, PercentilesAreNearestRank) {
   EXPECT_EQ(percentile({}, 50), 0u);
   EXPECT_EQ(percentile({5}, 99), 5u);
