@@ -56,6 +56,7 @@ IMPORTS = {
                              "harness/simt/profile/", _DEVICE, _DEVICE_TABLE],
     "harness/simt/cublas/": ["harness/core/", "harness/simt/cudart/handles.h", _DEVICE_TABLE],
     "harness/simt/programs_test/": ["harness/core/", _DEVICE_TABLE],
+    "harness/simt/hostile_test/": ["harness/core/", "harness/simt/ptx/", _DEVICE, _DEVICE_TABLE],
     "harness/simt/control/": [],
     "harness/plugin/": _LOW + [_DEVICE_TABLE],
     "harness/run/": _LOW + ["harness/plugin/", _DEVICE_TABLE],
