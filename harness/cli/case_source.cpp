@@ -26,7 +26,7 @@ Result<std::optional<SourcedCase>> CaseSource::next() {
     if (c.exec.relation.empty() && relate(c, options_.seed + number, options_.seed))
       return std::optional(SourcedCase{std::move(c), ""});
   }
-  const bool late = options_.deadline && std::chrono::steady_clock::now() >= *options_.deadline;
+  const bool late = options_.is_late && options_.is_late();
   if (drawn_ >= options_.drawn_max || late) return std::optional<SourcedCase>{};
   if (!looked_for_cover_) find_cover();
   return std::optional(SourcedCase{draw_next(), ""});

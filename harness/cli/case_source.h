@@ -6,8 +6,8 @@
 // Example: CaseSource source({.files = corpus_files("corpus"), .seed = 1, .drawn_max = 500});
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,7 +23,7 @@ struct SourceOptions {
   std::vector<std::string> files;
   uint64_t seed = 0;
   uint64_t drawn_max = 0;
-  std::optional<std::chrono::steady_clock::time_point> deadline;  // draws nothing after it
+  std::function<bool()> is_late;  // draws nothing once this is true; none: never
   DrawOptions drawing;
 };
 

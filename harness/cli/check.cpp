@@ -16,6 +16,7 @@
 #include "harness/cli/html_findings.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
+#include "harness/cli/processor_time.h"
 #include "harness/cli/version.h"
 #include "harness/judge/fingerprint.h"
 #include "harness/report/ci_output.h"
@@ -61,12 +62,14 @@ class Check {
     SourceOptions source;
     source.files = corpus_files(options.corpus);
     source.seed = options.seed;
-    source.drawn_max = options.cases.value_or(options.minutes ? std::numeric_limits<uint64_t>::max()
-                                                              : kDrawnDefault);
-    if (options.minutes)
-      source.deadline =
-          Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                             std::chrono::duration<double, std::ratio<60>>(*options.minutes));
+    const bool timed = options.minutes || options.processor_seconds;
+    source.drawn_max =
+        options.cases.value_or(timed ? std::numeric_limits<uint64_t>::max() : kDrawnDefault);
+    const std::chrono::duration<double, std::ratio<60>> minutes(options.minutes.value_or(0));
+    source.is_late = [&options, minutes, started = Clock::now()] {
+      return (options.minutes && Clock::now() - started >= minutes) ||
+             (options.processor_seconds && processor_seconds() >= *options.processor_seconds);
+    };
     return source;
   }
 

@@ -86,6 +86,10 @@ void add_check(CLI::App& app, Parsed& p) {
       ->check(whole(0, 1'000'000'000));
   command->add_option("--minutes", p.check.minutes, "stop drawing after this time")
       ->check(number(0, 1e6));
+  command
+      ->add_option("--processor-seconds", p.check.processor_seconds,
+                   "stop drawing after so much processor time")
+      ->check(number(0, 1e8));
   command->add_option("--seed", p.check.seed, "of the drawn cases")
       ->check(whole(0, UINT64_MAX))
       ->capture_default_str();
@@ -119,11 +123,21 @@ void add_mutants(CLI::App& app, Parsed& p) {
   command->add_option("--patches", o.patches, "folder of the patches")->capture_default_str();
   command->add_option("--plugins", o.plugins, "folder of the built mutants (default: build them)");
   command->add_option("--corpus", o.corpus, "as of check")->capture_default_str();
-  command->add_option("--only", o.only, "those whose name has this");
+  command->add_option("--only", o.only, "those whose name has this; may be repeated");
   command->add_option("--seed", o.seed, "the first seed")->capture_default_str();
   command->add_option("--seeds", o.seeds, "campaigns for each")->check(whole(1, 1000));
   command->add_option("--cases", o.cases, "most that a campaign draws")->check(whole(1, 1u << 30));
-  command->add_option("--seconds", o.seconds, "most for a campaign")->check(number(1, 1e5));
+  command->add_option("--seconds", o.seconds, "most processor time for a campaign")
+      ->check(number(1, 1e5));
+  command->add_option("--results", o.results, "keep results in this file, and continue from it")
+      ->check(named());
+  command
+      ->add_option("--table", o.table, "bring this table up to date (corpus/mutants/killed.json)")
+      ->check(named());
+  command
+      ->add_option("--matrix", o.matrix,
+                   "go on behind the first finding, and write what only each property kills")
+      ->check(named());
   command->add_option("--jobs", o.jobs, "campaigns at once")->check(whole(1, 1024));
   add_json(*command, p.json_path);
 }
@@ -149,14 +163,15 @@ void add_mutate(CLI::App& app, Parsed& p) {
   command->add_option("--jobs", o.jobs, "processes")->check(whole(1, 1024));
   command->add_option("--score-min", o.score_min, "fail below this")->check(number(0, 1));
   command->add_option("--judgements", o.judgements, "file of equivalent mutants, and why");
+  command->add_option("--dir", o.folder, "keep results in this folder, and continue from it")
+      ->check(named());
   add_json(*command, p.json_path);
   CLI::App* shard = app.add_subcommand("mutate-shard", "internal: a part of mutate");
   shard->group("");
   add_mutate_options(*shard, p);
   shard->add_option("--shard", o.shard);
   shard->add_option("--shards", o.shards)->check(whole(1, 1024));
-  shard->add_option("--skip", o.skip);
-  shard->add_option("--results", o.results)->required();
+  shard->add_option("--dir", o.folder)->required();
 }
 
 void add_replay(CLI::App& app, Parsed& p) {

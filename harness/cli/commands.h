@@ -28,6 +28,7 @@ struct BenchOptions {
 struct CheckOptions {
   std::optional<uint64_t> cases;  // drawn ones; default 200, unlimited with minutes
   std::optional<double> minutes;
+  std::optional<double> processor_seconds;  // likewise, of all processes
   uint64_t seed = 0;
   BenchOptions bench;
   std::optional<std::string> json_path;  // "": standard output
@@ -149,11 +150,14 @@ struct MutantsOptions {
   std::string patches = "corpus/mutants";
   std::string plugins;  // folder of the built mutants; "": build them beside this program first
   std::string corpus = "corpus";
-  std::string only;  // part of the names of those that run
+  std::vector<std::string> only;  // parts of the names of those that run; none: all
   uint64_t seed = 1;
   uint32_t seeds = 1;     // for each, ascending from `seed`
   uint64_t cases = 3000;  // most that one may cost
-  double seconds = 120;   // likewise
+  double seconds = 120;   // likewise, of processor time
+  std::string results;    // file that results are kept in, and continued from; "": none
+  std::string table;      // corpus/mutants/killed.json, brought up to date; "": none
+  std::string matrix;     // file for the kill matrix, whose campaigns go on; "": none
   uint32_t jobs = 2;
   std::optional<std::string> json_path;
 };
@@ -165,15 +169,15 @@ struct MutateOptions {
   uint64_t mutations = 2000;
   uint32_t cases = 60;
   uint64_t seed = 1;
-  double seconds = 10;  // most for each mutant
+  double seconds = 10;  // most for each mutant, of processor time
   uint32_t jobs = 2;
   double score_min = 0;  // a lower score is a failure
   std::string judgements;
+  std::string folder;  // results are kept here, and continued from; "": none are kept
   BenchOptions bench;
   std::optional<std::string> json_path;
   // of one shard, internal
-  uint64_t shard = 0, shards = 1, skip = 0;
-  std::string results;
+  uint64_t shard = 0, shards = 1;
 };
 Result<ExitCode> mutate(const MutateOptions& options);
 Result<ExitCode> mutate_shard(const MutateOptions& options);

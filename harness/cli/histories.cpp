@@ -12,6 +12,7 @@
 #include "harness/cli/corpus.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
+#include "harness/cli/processor_time.h"
 #include "harness/cli/version.h"
 #include "harness/gen/draw_history.h"
 #include "harness/history/engine_service.h"
@@ -138,11 +139,13 @@ class HistoryCheck {
 
   Result<ExitCode> run() {
     const Clock::time_point started = Clock::now();
-    const uint64_t wanted = options_.cases.value_or(
-        options_.minutes ? std::numeric_limits<uint64_t>::max() : kDrawnDefault);
+    const uint64_t wanted = options_.cases.value_or(options_.minutes || options_.processor_seconds
+                                                        ? std::numeric_limits<uint64_t>::max()
+                                                        : kDrawnDefault);
     const std::chrono::duration<double, std::ratio<60>> minutes(options_.minutes.value_or(0));
     for (uint64_t i = 0; i < wanted && !interrupted(); ++i) {
       if (options_.minutes && Clock::now() - started >= minutes) break;
+      if (options_.processor_seconds && processor_seconds() >= *options_.processor_seconds) break;
       KV_RETURN_IF_ERROR(judge(i));
       if (found_ > 0 && !options_.keep_going) break;
     }

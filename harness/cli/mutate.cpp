@@ -2,49 +2,98 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <thread>
 
+#include "harness/case/text_file.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/run_folder.h"
 #include "harness/cli/version.h"
+#include "harness/mutant/ledger.h"
 #include "harness/mutant/machine_report.h"
 #include "harness/mutant/program.h"
 
 namespace kv::cli {
 namespace {
 
-constexpr int kLostMax = 50;  // processes of one shard
+namespace fs = std::filesystem;
+constexpr int kLostMax = 200;  // processes of one shard
+constexpr const char* kSettingsFile = "campaign.json";
 
 using Json = nlohmann::ordered_json;
 
-/// What a shard has written: results, perhaps the one that it was at, perhaps its facts.
+/// What shards have written: results, perhaps the one that the last was at, perhaps the facts.
 struct ShardLog {
-  std::vector<MachineResult> results;
+  std::map<uint64_t, MachineResult> results;  // by index
   std::optional<MachineResult> begun;
   std::optional<ShardFacts> facts;
 };
 
-Result<ShardLog> read_log(const std::string& path) {
-  ShardLog log;
+std::string log_path(const std::string& folder, uint64_t shard) {
+  return fmt::format("{}/shard-{}.jsonl", folder, shard);
+}
+
+Result<void> read_log(const std::string& path, ShardLog& log) {
   std::ifstream file(path, std::ios::binary);
   for (std::string line; std::getline(file, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (json.is_discarded()) continue;  // cut off where the process was lost
     if (json.contains("chosen")) {
       log.facts = {json["mutations"], json["executed"], json["chosen"]};
+    } else if (json.contains("resumed")) {
+      log.begun.reset();
     } else if (json.contains("begin")) {
       KV_ASSIGN_OR_RETURN(log.begun, result_from_json(json["begin"]));
     } else {
       KV_ASSIGN_OR_RETURN(MachineResult result, result_from_json(json));
-      log.results.push_back(std::move(result));
+      log.results[result.index] = std::move(result);
       log.begun.reset();
     }
   }
+  return {};
+}
+
+/// All that is in the folder, whatever the number of shards was.
+Result<ShardLog> read_folder(const std::string& folder) {
+  std::vector<std::string> paths;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".jsonl") paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  ShardLog log;
+  for (const std::string& path : paths) KV_RETURN_IF_ERROR(read_log(path, log));
   return log;
+}
+
+std::string plugin_of(const MutateOptions& options) {
+  return options.bench.plugin_path.empty() ? default_plugin_path() : options.bench.plugin_path;
+}
+
+/// What decides a result; a folder holds those of one setting.
+Result<std::string> settings_of(const MutateOptions& o) {
+  KV_ASSIGN_OR_RETURN(const std::string plugin, hash_of_file(plugin_of(o)));
+  KV_ASSIGN_OR_RETURN(const std::string kverify, hash_of_file("/proc/self/exe"));
+  const Json json = {{"plugin", plugin},    {"kverify", kverify}, {"kernel", o.kernel},
+                     {"cases", o.cases},    {"seed", o.seed},     {"mutations", o.mutations},
+                     {"seconds", o.seconds}};
+  return json.dump() + "\n";
+}
+
+/// Results of other settings are never mixed in.
+Result<void> claim(const std::string& folder, const std::string& settings) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return environment_error(folder + ": cannot be made: " + error.message());
+  const std::string path = folder + "/" + kSettingsFile;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return write_text_file(path, settings);
+  const std::string held((std::istreambuf_iterator<char>(file)), {});
+  if (held == settings) return {};
+  return bad_input(folder + ": expected the results of " + settings.substr(0, settings.size() - 1) +
+                   ", got those of " + held.substr(0, 400));
 }
 
 class Mutate {
@@ -56,21 +105,25 @@ class Mutate {
     if (!options_.judgements.empty()) {
       KV_ASSIGN_OR_RETURN(report.judgements, read_judgements(options_.judgements));
     }
-    KV_ASSIGN_OR_RETURN(folder_, RunFolder::create());
-    std::vector<std::thread> threads;
+    KV_ASSIGN_OR_RETURN(temporary_, RunFolder::create());
+    folder_ = options_.folder.empty() ? temporary_.path() : options_.folder;
+    KV_ASSIGN_OR_RETURN(const std::string settings, settings_of(options_));
+    KV_RETURN_IF_ERROR(claim(folder_, settings));
     failures_.resize(options_.jobs, Result<void>());
-    logs_.resize(options_.jobs);
+    std::vector<std::thread> threads;
     for (uint32_t i = 0; i < options_.jobs; ++i)
       threads.emplace_back([this, i] { failures_[i] = run_shard_to_its_end(i); });
     for (std::thread& thread : threads) thread.join();
     if (interrupted()) return static_cast<ExitCode>(kInterruptedStatus);
     for (const Result<void>& failure : failures_) KV_RETURN_IF_ERROR(failure);
-    for (ShardLog& log : logs_) {
-      if (log.facts) report.facts = *log.facts;
-      report.results.insert(report.results.end(), log.results.begin(), log.results.end());
-    }
-    std::sort(report.results.begin(), report.results.end(),
-              [](const auto& a, const auto& b) { return a.index < b.index; });
+    KV_ASSIGN_OR_RETURN(ShardLog log, read_folder(folder_));
+    if (log.facts) report.facts = *log.facts;
+    for (auto& [index, result] : log.results) report.results.push_back(std::move(result));
+    return finish(report);
+  }
+
+ private:
+  Result<ExitCode> finish(const MachineReport& report) const {
     output_.say(machine_text(report));
     const bool good = report.score() >= options_.score_min;
     const ExitCode code = report.results.empty() ? ExitCode::kVacuous
@@ -82,59 +135,59 @@ class Mutate {
     return code;
   }
 
- private:
-  std::vector<std::string> shard_arguments(uint32_t shard, const std::string& results) const {
-    std::vector<std::string> arguments = {"mutate-shard",
-                                          "--kernel",
-                                          options_.kernel,
-                                          "--mutations",
-                                          std::to_string(options_.mutations),
-                                          "--cases",
-                                          std::to_string(options_.cases),
-                                          "--seed",
-                                          std::to_string(options_.seed),
-                                          "--seconds",
-                                          fmt::format("{}", options_.seconds),
-                                          "--shard",
-                                          std::to_string(shard),
-                                          "--shards",
-                                          std::to_string(options_.jobs),
-                                          "--skip",
-                                          std::to_string(logs_[shard].results.size()),
-                                          "--results",
-                                          results};
-    if (!options_.bench.plugin_path.empty())
-      arguments.insert(arguments.end(), {"--plugin", options_.bench.plugin_path});
-    return arguments;
+  std::vector<std::string> shard_arguments(uint32_t shard) const {
+    return {"mutate-shard",
+            "--kernel",
+            options_.kernel,
+            "--mutations",
+            std::to_string(options_.mutations),
+            "--cases",
+            std::to_string(options_.cases),
+            "--seed",
+            std::to_string(options_.seed),
+            "--seconds",
+            fmt::format("{}", options_.seconds),
+            "--shard",
+            std::to_string(shard),
+            "--shards",
+            std::to_string(options_.jobs),
+            "--dir",
+            folder_,
+            "--plugin",
+            plugin_of(options_)};
   }
 
   /// A process that is lost has killed the mutant that it was at; another goes on behind it.
   Result<void> run_shard_to_its_end(uint32_t shard) {
+    const std::string path = log_path(folder_, shard);
     for (int lost = 0; lost <= kLostMax && !interrupted(); ++lost) {
-      const std::string stem = fmt::format("{}/shard-{}-{}", folder_.path(), shard, lost);
-      const Ended ended =
-          run_program({.arguments = shard_arguments(shard, stem), .log = stem + ".log"});
-      KV_ASSIGN_OR_RETURN(ShardLog log, read_log(stem));
-      ShardLog& all = logs_[shard];
-      all.results.insert(all.results.end(), log.results.begin(), log.results.end());
-      all.facts = log.facts;
-      if (ended.status == 0) return {};
-      if (!log.begun) {
-        std::ifstream said(stem + ".log", std::ios::binary);
-        const std::string text((std::istreambuf_iterator<char>(said)), {});
-        return environment_error("a shard ended before its first mutant: " + text);
-      }
+      const std::string said = fmt::format("{}/shard-{}.log", temporary_.path(), shard);
+      // What a killed campaign had begun is not what this process is lost at.
+      std::ofstream(path, std::ios::binary | std::ios::app) << "\n{\"resumed\": true}\n";
+      const Ended ended = run_program({.arguments = shard_arguments(shard), .log = said});
+      if (ended.status == 0 || interrupted()) return {};
+      ShardLog log;
+      KV_RETURN_IF_ERROR(read_log(path, log));
+      if (!log.begun) return lost_early(said);
       log.begun->killer = fmt::format("process/exit-{}", ended.status);
       log.begun->reached = log.begun->infected = log.begun->propagated = true;
-      all.results.push_back(*log.begun);
+      std::ofstream file(path, std::ios::binary | std::ios::app);
+      file << to_json(*log.begun).dump() << "\n";
     }
+    if (interrupted()) return {};
     return environment_error("too many processes of one shard were lost");
+  }
+
+  static Result<void> lost_early(const std::string& log) {
+    std::ifstream said(log, std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(said)), {});
+    return environment_error("a shard ended before its first mutant: " + text);
   }
 
   const MutateOptions& options_;
   Output output_;
-  RunFolder folder_;
-  std::vector<ShardLog> logs_;
+  RunFolder temporary_;
+  std::string folder_;
   std::vector<Result<void>> failures_;
 };
 
@@ -145,18 +198,17 @@ Result<ExitCode> mutate(const MutateOptions& options) { return Mutate(options).r
 Result<ExitCode> mutate_shard(const MutateOptions& options) {
   StatusPage status;
   KV_ASSIGN_OR_RETURN(const CudaRuntime runtime, load_runtime(DeviceKind::kCpu));
-  const std::string path =
-      options.bench.plugin_path.empty() ? default_plugin_path() : options.bench.plugin_path;
-  KV_ASSIGN_OR_RETURN(const LoadedPlugin plugin, load_plugin(path, runtime));
-  std::ofstream file(options.results, std::ios::binary);
+  KV_ASSIGN_OR_RETURN(const LoadedPlugin plugin, load_plugin(plugin_of(options), runtime));
+  KV_ASSIGN_OR_RETURN(const ShardLog before, read_folder(options.folder));
+  MachineOptions machine{.kernel = options.kernel,
+                         .mutations_max = options.mutations,
+                         .suite = {.seed = options.seed, .cases = options.cases},
+                         .seconds_max = options.seconds,
+                         .shard = options.shard,
+                         .shards = options.shards};
+  for (const auto& [index, result] : before.results) machine.done.insert(index);
+  std::ofstream file(log_path(options.folder, options.shard), std::ios::binary | std::ios::app);
   const auto write = [&](const Json& json) { file << json.dump() << "\n" << std::flush; };
-  const MachineOptions machine{.kernel = options.kernel,
-                               .mutations_max = options.mutations,
-                               .suite = {.seed = options.seed, .cases = options.cases},
-                               .seconds_max = options.seconds,
-                               .shard = options.shard,
-                               .shards = options.shards,
-                               .skip = options.skip};
   const Bench bench{plugin, runtime, status};
   KV_ASSIGN_OR_RETURN(const ShardFacts facts,
                       run_shard(

@@ -1,11 +1,18 @@
 #include "harness/mutant/machine.h"
 
-#include <chrono>
+#include <time.h>
+
+#include <algorithm>
+#include <numeric>
 
 namespace kv {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+double processor_seconds() {
+  timespec t = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
+}
 
 /// Warp instructions of one launch; those of the suite need a hundredth.
 constexpr uint64_t kLaunchBudget = 4'000'000;
@@ -74,18 +81,61 @@ std::vector<Listed> choose(std::vector<Listed> all, uint64_t most) {
   return chosen;
 }
 
-void try_mutation(const Suite& suite, double seconds_max, MachineResult& result) {
-  const auto started = Clock::now();
-  for (size_t entry = 0; entry < suite.size() && result.killer.empty(); ++entry) {
+/// Which entries of the suite execute the instruction of each chosen mutation.
+std::vector<std::vector<bool>> entries_that_reach(const Bench& bench, const Suite& suite,
+                                                  const std::vector<Listed>& chosen) {
+  std::vector<std::vector<bool>> reach(chosen.size(), std::vector<bool>(suite.size()));
+  for (size_t entry = 0; entry < suite.size(); ++entry) {
+    bench.runtime.control->clear_executions();
+    suite.run(entry);
+    for (size_t i = 0; i < chosen.size(); ++i) {
+      kv_simt_mutation now = {.struct_bytes = sizeof now};
+      if (bench.runtime.control->mutation(chosen[i].index, &now) != 0) continue;
+      reach[i][entry] = now.executions > 0;
+    }
+  }
+  return reach;
+}
+
+/// Those that killed most first; among equals the cheapest.
+class Order {
+ public:
+  explicit Order(const Suite& suite) : kills_(suite.size()), entries_(suite.size()) {
+    std::iota(entries_.begin(), entries_.end(), size_t{0});
+    std::stable_sort(entries_.begin(), entries_.end(),
+                     [&](size_t a, size_t b) { return suite.cost(a) < suite.cost(b); });
+  }
+  std::vector<size_t> of(const std::vector<bool>& reach) const {
+    std::vector<size_t> wanted;
+    for (const size_t entry : entries_)
+      if (reach[entry]) wanted.push_back(entry);
+    return wanted;
+  }
+  void killed(size_t entry) {
+    ++kills_[entry];
+    std::stable_sort(entries_.begin(), entries_.end(),
+                     [this](size_t a, size_t b) { return kills_[a] > kills_[b]; });
+  }
+
+ private:
+  std::vector<uint64_t> kills_;
+  std::vector<size_t> entries_;
+};
+
+void try_mutation(const Suite& suite, double seconds_max, const std::vector<bool>& reach,
+                  Order& order, MachineResult& result) {
+  const double started = processor_seconds();
+  for (const size_t entry : order.of(reach)) {
+    result.is_complete = processor_seconds() - started < seconds_max;
+    if (!result.is_complete) return;
     const EntryOutcome outcome = suite.run(entry);
     ++result.cases;
     result.reached |= outcome.reached;
     result.infected |= outcome.infected;
     result.propagated |= outcome.propagated;
     result.killer = outcome.killer;
-    const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
-    if (seconds < seconds_max || entry + 1 == suite.size()) continue;
-    result.is_complete = !result.killer.empty();
+    if (result.killer.empty()) continue;
+    order.killed(entry);
     return;
   }
 }
@@ -102,15 +152,16 @@ Result<ShardFacts> run_shard(const Bench& bench, const MachineOptions& options,
   const std::vector<Listed> chosen =
       choose(list_mutations(bench, options, facts), options.mutations_max);
   facts.chosen = chosen.size();
+  const auto reach = entries_that_reach(bench, suite, chosen);
   KV_RETURN_IF_ERROR(configure(bench, KV_SIMT_COLLECT_VALUES));
-  uint64_t skipped = 0;
+  Order order(suite);
   for (uint64_t i = options.shard; i < chosen.size(); i += options.shards) {
-    if (skipped++ < options.skip) continue;
+    if (options.done.contains(chosen[i].index)) continue;
     MachineResult result = describe(chosen[i].index, chosen[i].mutation);
     begin(result);
     if (control->mutate(&chosen[i].mutation) != 0)
       return environment_error("the CPU device refused a mutation that it had listed");
-    try_mutation(suite, options.seconds_max, result);
+    try_mutation(suite, options.seconds_max, reach[i], order, result);
     control->mutate(nullptr);
     end(result);
   }

@@ -1,14 +1,16 @@
 // Purpose: mutants that a machine makes of the PTX, without a compiler: which of them does the
 // suite kill?
-// Contract: one shard, in a process that may be lost: takes every shards-th chosen mutation, tries
-// it on the suite until a case objects or the cap is reached, and hands each result to the sink at
-// once. Chosen are mutations_max of those whose instruction the suite executes, spread evenly over
-// the list, which is the same in every process. The order of results is that of the list.
+// Contract: one shard, in a process that may be lost: takes every shards-th chosen mutation that is
+// not done yet, tries it on the cases that execute its instruction, those first that have killed
+// most, until one objects or the cap is reached, and hands each result to the sink at once. Chosen
+// are mutations_max of those whose instruction the suite executes, spread evenly over the list,
+// which is the same in every process. The order of results is that of the list.
 // Example:  run_shard(bench, {.kernel = "attend_decode"}, [&](const MachineResult& r) { ... });
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 
 #include "harness/mutant/suite.h"
@@ -19,9 +21,9 @@ struct MachineOptions {
   std::string kernel;             // part of the name of the kernels that are changed
   uint64_t mutations_max = 2000;  // 0: all
   SuiteOptions suite;
-  double seconds_max = 10;  // for each
+  double seconds_max = 10;  // of processor time for each
   uint64_t shard = 0, shards = 1;
-  uint64_t skip = 0;  // results of this shard that are known already
+  std::set<uint64_t> done;  // indices whose results are known already
 };
 
 struct MachineResult {

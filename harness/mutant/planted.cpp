@@ -6,6 +6,8 @@
 #include <iterator>
 #include <sstream>
 
+#include "harness/core/hash.h"
+
 namespace kv {
 namespace {
 
@@ -19,7 +21,9 @@ constexpr Field kFields[] = {
     {"Class", &PlantedBug::bug_class}, {"Change", &PlantedBug::change},
     {"Origin", &PlantedBug::origin},   {"Found by", &PlantedBug::found_by},
     {"Sources", &PlantedBug::sources}, {"Expect", &PlantedBug::expect},
+    {"Level", &PlantedBug::level},
 };
+constexpr std::string_view kLevels[] = {"kernel", "engine", "engine with attention"};
 
 const Field* field_of(const std::string& line) {
   for (const Field& field : kFields)
@@ -45,6 +49,7 @@ Result<PlantedBug> parse_planted(const std::string& name, const std::string& tex
     if (begins != nullptr) line.erase(0, std::string(field->key).size() + 2);
     member += (member.empty() ? "" : " ") + line;
   }
+  if (bug.level.empty()) bug.level = "kernel";
   for (const Field& required : kFields)
     if ((bug.*required.member).empty())
       return wrong(std::string("expected a header '") + required.key + ": ...', got none");
@@ -52,7 +57,18 @@ Result<PlantedBug> parse_planted(const std::string& name, const std::string& tex
   if (!known)
     return wrong("Expect: expected 'killed' or 'equivalent, because ...', got '" + bug.expect +
                  "'");
+  if (std::find(std::begin(kLevels), std::end(kLevels), bug.level) == std::end(kLevels))
+    return wrong("Level: expected kernel, engine or engine with attention, got '" + bug.level +
+                 "'");
+  Hasher hasher;
+  hasher.add_text(text);
+  bug.hash = hex64(hasher.digest());
   return bug;
+}
+
+bool PlantedBug::names(const std::string& check) const {
+  const size_t end = found_by.find(':');
+  return found_by.substr(0, end).find(check) != std::string::npos;
 }
 
 Result<std::vector<PlantedBug>> read_planted(const std::string& folder) {
@@ -66,8 +82,6 @@ Result<std::vector<PlantedBug>> read_planted(const std::string& folder) {
   for (const fs::path& path : paths) {
     std::ifstream file(path, std::ios::binary);
     const std::string text((std::istreambuf_iterator<char>(file)), {});
-    // Those of cache and engine are host plugins, which a campaign of kernel cases says nothing of.
-    if (text.find("\nSources: ") == std::string::npos) continue;
     KV_ASSIGN_OR_RETURN(PlantedBug bug, parse_planted(path.stem().string(), text));
     bugs.push_back(std::move(bug));
   }

@@ -1,8 +1,9 @@
 // Purpose: the bugs of corpus/mutants, as their patches describe themselves.
 // Contract: a patch begins with lines "Key: text", which may go on over several lines, up to the
 // first empty line. Class, Change, Origin, Found by, Sources and Expect are required; Expect is
-// "killed" or "equivalent, because ...". Names are file names without .patch, ascending. Patches
-// without Sources (cache and engine: host plugins) are left out of read_planted.
+// "killed" or "equivalent, because ...". Level is "kernel" when it is left out, "engine" for host
+// plugins (cache and engine without a device) or "engine with attention"; Found by then begins with
+// the names of the checks that may find it. Names are file names without .patch, ascending.
 // Example:  KV_ASSIGN_OR_RETURN(auto mutants, read_planted("corpus/mutants"));
 #pragma once
 
@@ -14,8 +15,13 @@
 namespace kv {
 
 struct PlantedBug {
-  std::string name, bug_class, change, origin, found_by, sources, expect;
+  std::string name, bug_class, change, origin, found_by, sources, expect, level;
+  std::string hash;  // of the patch, hexadecimal
+
   bool is_equivalent() const { return expect != "killed"; }
+  bool is_of_engine() const { return level.starts_with("engine"); }
+  /// May this check find it? Asked of the engine's alone.
+  bool names(const std::string& check) const;
 };
 
 Result<std::vector<PlantedBug>> read_planted(const std::string& folder);

@@ -9,11 +9,11 @@
 namespace kv {
 namespace {
 
-std::string state_of(const PlantedResult& r) {
-  if (r.is_broken()) return "broken";
-  if (r.bug.is_equivalent()) return r.killed() == 0 ? "equivalent" : "KILLED, NOT EQUIVALENT";
-  if (r.killed() == r.trials.size()) return "killed";
-  return fmt::format("SURVIVED {} of {} seeds", r.trials.size() - r.killed(), r.trials.size());
+/// Was it found by what its patch says?
+bool is_named(const PlantedBug& bug, const Trial& trial) {
+  constexpr std::string_view kEngine = "engine/";
+  return !bug.is_of_engine() || !trial.killer.starts_with(kEngine) ||
+         bug.names(trial.killer.substr(kEngine.size()));
 }
 
 std::string killers_of(const PlantedResult& r) {
@@ -41,7 +41,7 @@ std::vector<double> kill_seconds(const std::vector<PlantedResult>& results) {
 std::string row_text(const PlantedResult& r) {
   double seconds = 0;
   for (const Trial& t : r.trials) seconds = std::max(seconds, t.seconds);
-  return fmt::format("{:<38} {:<12} {:>6} cases {:>6.1f} s  {}\n", r.bug.name, state_of(r),
+  return fmt::format("{:<38} {:<12} {:>6} cases {:>6.1f} s  {}\n", r.bug.name, r.state(),
                      cases_worst(r), seconds, r.bug.is_equivalent() ? r.bug.expect : killers_of(r));
 }
 
@@ -58,7 +58,17 @@ bool PlantedResult::is_broken() const {
 }
 
 bool PlantedResult::is_as_expected() const {
-  return !is_broken() && killed() == (bug.is_equivalent() ? 0 : trials.size());
+  return !is_broken() && killed() == (bug.is_equivalent() ? 0 : trials.size()) &&
+         std::all_of(trials.begin(), trials.end(),
+                     [this](const Trial& t) { return is_named(bug, t); });
+}
+
+std::string PlantedResult::state() const {
+  if (is_broken()) return "broken";
+  if (bug.is_equivalent()) return killed() == 0 ? "equivalent" : "KILLED, NOT EQUIVALENT";
+  if (killed() < trials.size())
+    return fmt::format("SURVIVED {} of {} seeds", trials.size() - killed(), trials.size());
+  return is_as_expected() ? "killed" : "FOUND BY ANOTHER CHECK";
 }
 
 bool all_as_expected(const std::vector<PlantedResult>& results) {
@@ -96,7 +106,7 @@ nlohmann::ordered_json planted_json(const std::vector<PlantedResult>& results) {
     nlohmann::ordered_json row = {{"name", r.bug.name},
                                   {"class", r.bug.bug_class},
                                   {"expect", r.bug.expect},
-                                  {"state", state_of(r)}};
+                                  {"state", r.state()}};
     row["trials"] = nlohmann::ordered_json::array();
     for (const Trial& t : r.trials)
       row["trials"].push_back(

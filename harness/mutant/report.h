@@ -1,6 +1,7 @@
 // Purpose: what the trials of many mutants say together, for a person and as JSON.
-// Contract: a mutant counts as killed only when every one of its seeds killed it. Equivalent ones
-// are wrong when they are killed. The JSON holds no times.
+// Contract: a mutant counts as killed only when every one of its seeds killed it, and, at the level
+// of engines, a check that its patch names. Equivalent ones are wrong when they are killed. The
+// JSON holds no times.
 // Example:  puts(planted_text(results).c_str());
 #pragma once
 
@@ -21,6 +22,8 @@ struct PlantedResult {
   bool is_broken() const;
   /// Killed by every seed, or equivalent and by none.
   bool is_as_expected() const;
+  /// "killed", "equivalent", or what is wrong.
+  std::string state() const;
 };
 
 std::string planted_text(const std::vector<PlantedResult>& results);

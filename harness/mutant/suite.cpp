@@ -67,6 +67,12 @@ Result<Suite> Suite::create(const Bench& bench, const SuiteOptions& options) {
   return suite;
 }
 
+uint64_t Suite::cost(size_t index) const {
+  uint64_t sum = 0;
+  for (const Run& run : entries_[index].runs) sum += run.end.warp_instructions;
+  return sum;
+}
+
 EntryOutcome Suite::run(size_t index) const {
   const Entry& entry = entries_[index];
   const std::vector<Run> runs = run_entry(entry);

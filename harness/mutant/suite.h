@@ -32,6 +32,8 @@ class Suite {
   static Result<Suite> create(const Bench& bench, const SuiteOptions& options);
   size_t size() const { return entries_.size(); }
   EntryOutcome run(size_t entry) const;
+  /// Warp instructions of the unmutated plugin.
+  uint64_t cost(size_t entry) const;
 
  private:
   /// One run of one case.

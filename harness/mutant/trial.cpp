@@ -18,19 +18,45 @@ std::string tail_of(const std::string& log) {
   return text.size() > kKept ? text.substr(text.size() - kKept) : text;
 }
 
+std::string killer_of(const nlohmann::json& failure) {
+  if (failure.contains("check")) return "engine/" + failure["check"].get<std::string>();
+  std::string killer =
+      failure.at("stage").get<std::string>() + "/" + failure.at("failure_class").get<std::string>();
+  return failure.at("history").get<bool>() ? killer + " (history)" : killer;
+}
+
 void read_result(const nlohmann::json& json, Trial& trial) {
-  trial.cases = json.at("summary").at("cases").get<uint64_t>();
+  trial.cases = json.contains("histories") ? json["histories"].get<uint64_t>()
+                                           : json.at("summary").at("cases").get<uint64_t>();
   const auto& failures = json.at("failures");
-  if (failures.empty()) {
-    trial.end = TrialEnd::kSurvived;
-    return;
-  }
-  const auto& first = failures.front();
-  trial.end = TrialEnd::kKilled;
-  trial.killer =
-      first.at("stage").get<std::string>() + "/" + first.at("failure_class").get<std::string>();
-  if (first.at("history").get<bool>()) trial.killer += " (history)";
-  trial.message = first.at("message").get<std::string>();
+  trial.end = failures.empty() ? TrialEnd::kSurvived : TrialEnd::kKilled;
+  for (const auto& failure : failures) ++trial.killers[killer_of(failure)];
+  if (failures.empty()) return;
+  trial.killer = killer_of(failures.front());
+  trial.message = failures.front().at("message").get<std::string>();
+}
+
+std::vector<std::string> arguments_of(const TrialOptions& o, const std::string& stem) {
+  std::vector<std::string> arguments = {"check",
+                                        "--plugin",
+                                        o.plugin,
+                                        "--minimize-attempts",
+                                        "0",
+                                        "--seed",
+                                        std::to_string(o.seed),
+                                        "--cases",
+                                        std::to_string(o.cases),
+                                        "--processor-seconds",
+                                        fmt::format("{}", o.seconds),
+                                        "--out",
+                                        stem + ".found",
+                                        "--json",
+                                        stem + ".json"};
+  if (o.is_engine) arguments.insert(arguments.end(), {"--level", "engine"});
+  if (!o.is_engine) arguments.insert(arguments.end(), {"--corpus", o.corpus});
+  if (!o.all) arguments.push_back("--first");
+  if (o.all && o.is_engine) arguments.push_back("--keep-going");
+  return arguments;
 }
 
 }  // namespace
@@ -38,26 +64,8 @@ void read_result(const nlohmann::json& json, Trial& trial) {
 Trial run_trial(const TrialOptions& o) {
   const std::string stem =
       fmt::format("{}/{}-{}", o.folder, std::filesystem::path(o.plugin).stem().string(), o.seed);
-  const std::vector<std::string> arguments = {"check",
-                                              "--first",
-                                              "--plugin",
-                                              o.plugin,
-                                              "--minimize-attempts",
-                                              "0",
-                                              "--seed",
-                                              std::to_string(o.seed),
-                                              "--cases",
-                                              std::to_string(o.cases),
-                                              "--minutes",
-                                              fmt::format("{}", o.seconds / 60),
-                                              "--corpus",
-                                              o.corpus,
-                                              "--out",
-                                              stem + ".found",
-                                              "--json",
-                                              stem + ".json"};
   const Ended ended = run_program({.executable = o.executable,
-                                   .arguments = arguments,
+                                   .arguments = arguments_of(o, stem),
                                    .environment = o.environment,
                                    .log = stem + ".log"});
   Trial trial{.seconds = ended.seconds};

@@ -1,11 +1,12 @@
 // Purpose: one campaign against one plugin, in a process of its own: does it find anything?
-// Contract: runs `kverify check --first --json` with the seed and the budget and waits for it. What
-// it found is the campaign's own; seconds are processor time of all its processes, and are never
-// compared.
+// Contract: runs `kverify check --json` with the seed and the budget and waits for it; it ends with
+// its first finding unless all are wanted. What it found is the campaign's own; seconds are
+// processor time of all its processes, so that a loaded machine changes nothing.
 // Example:  const Trial trial = run_trial({.plugin = path, .seed = 1});
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,11 @@ namespace kv {
 struct TrialOptions {
   std::string executable = "/proc/self/exe";  // a kverify
   std::string plugin, corpus, folder;         // folder: for its files; must exist
+  bool is_engine = false;                     // random histories of an engine, no cases of kernels
+  bool all = false;                           // go on behind the first finding
   uint64_t seed = 0;
   uint64_t cases = 1000;
-  double seconds = 120;                       // of wall time
+  double seconds = 120;                       // of processor time
   std::vector<std::string> environment = {};  // "NAME=value", besides its own
 };
 
@@ -28,8 +31,9 @@ struct Trial {
   TrialEnd end = TrialEnd::kBroken;
   std::string killer;  // "interval/output-value", "metamorphic/relation:alone"; why, when broken
   std::string message;
-  uint64_t cases = 0;  // until it was found
+  uint64_t cases = 0;  // until it was found, or all
   double seconds = 0;
+  std::map<std::string, uint64_t> killers;  // of all findings, when all were wanted
 };
 
 Trial run_trial(const TrialOptions& options);

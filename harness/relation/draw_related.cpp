@@ -1,8 +1,45 @@
 #include "harness/relation/draw_related.h"
 
+#include <algorithm>
+
+#include "harness/case/timeline.h"
 #include "harness/relation/families.h"
 
 namespace kv {
+namespace {
+
+/// States that saw nothing, beside logits far below 0: splits before a window, tiles that some rows
+/// of a block do not see. One without the other shows nothing.
+void empty_some_states(ChoiceSource& choices, const AxisSet& offered, Case& c) {
+  Case changed = c;
+  const uint32_t split = choices.pick<uint32_t>({16, c.pool.page_slots, 32});
+  const auto window = choices.pick<int64_t>({1, 0, 7, 16, 33});
+  const bool splits = choices.one_in(2), windows = choices.one_in(2);
+  if (splits && offered.has(Axis::kSplit) && c.exec.split_slots == 0)
+    changed.exec.split_slots = std::max(split, 16u);
+  if (windows && offered.has(Axis::kWindowLeft) && c.mask.window_left < 0)
+    changed.mask.window_left = window;
+  if (Timeline::create(changed).ok()) c = std::move(changed);
+}
+
+bool has_company(const Case& c) {
+  return std::any_of(c.ops.begin(), c.ops.end(), [](const Op& op) {
+    const auto* step = std::get_if<op::Step>(&op);
+    return step != nullptr && step->rows.size() > 1;
+  });
+}
+
+/// Any of them; requests that run together are asked more often what they do alone.
+uint64_t draw_relation(ChoiceSource& choices, const Case& c) {
+  const auto all = relations();
+  const uint64_t number = choices.below(all.size());
+  if (!choices.one_in(3) || !has_company(c)) return number;
+  const auto alone =
+      std::find_if(all.begin(), all.end(), [](const Relation& r) { return r.name == "alone"; });
+  return static_cast<uint64_t>(alone - all.begin());
+}
+
+}  // namespace
 
 bool relate(Case& c, uint64_t number, uint64_t seed) {
   const auto all = relations();
@@ -20,9 +57,9 @@ bool relate(Case& c, uint64_t number, uint64_t seed) {
 Case draw_related(ChoiceSource& choices, const DrawOptions& options) {
   Case c = draw(choices, options);
   // With logits far below 0 whatever stands for -inf and is not shows (BUG_CLASSES, MR5).
-  if (choices.one_in(6)) shift_logits(choices, c);
+  if (choices.one_in(6) && shift_logits(choices, c)) empty_some_states(choices, options.offered, c);
   if (!choices.one_in(3)) return c;
-  const uint64_t number = choices.below(relations().size());
+  const uint64_t number = draw_relation(choices, c);
   relate(c, number, choices.below(uint64_t{1} << 32));
   return c;
 }

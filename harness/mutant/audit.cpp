@@ -1,0 +1,91 @@
+#include "harness/mutant/audit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace kv {
+namespace {
+
+constexpr size_t kLeast = 3;
+constexpr double kSecondsWorst = 60, kSecondsMedian = 2;
+
+constexpr const char* kClasses[] = {"A",    "B",   "C",    "D",    "E",    "F",    "G",   "I",
+                                    "LIFE", "PAD", "KEY",  "FORK", "ACCT", "MOVE", "PUB", "ROW",
+                                    "SPEC", "CAP", "EDGE", "SWA",  "TIER", "NAN"};
+constexpr const char* kNamed[] = {"padding_dropped",   "pad_as_visible_zeros",  "triangle_flipped",
+                                  "polarity_inverted", "hidden_tile_gives_nan", "finite_minimum"};
+
+/// "C and G, split merge" is of two classes.
+std::set<std::string> classes_of(const PlantedBug& bug) {
+  std::string said = bug.bug_class.substr(0, bug.bug_class.find_first_of(",.:"));
+  std::set<std::string> classes;
+  for (size_t at = said.find(" and "); at != std::string::npos; at = said.find(" and ")) {
+    classes.insert(said.substr(0, at));
+    said = said.substr(at + 5);
+  }
+  classes.insert(said);
+  return classes;
+}
+
+std::string fault_of_line(const nlohmann::json& line, const PlantedBug& bug) {
+  const std::string state = line.at("state").get<std::string>();
+  const double seconds = line.at("cpu_seconds_worst").get<double>();
+  if (line.at("patch").get<std::string>() != bug.hash) return "the patch has changed since";
+  if (state != (bug.is_equivalent() ? "equivalent" : "killed")) return state;
+  if (line.at("seeds").get<uint64_t>() < 1) return "no seed was tried";
+  if (state == "killed" && seconds > kSecondsWorst)
+    return fmt::format("{} s of processor time to the kill", seconds);
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::string> class_faults(const std::vector<PlantedBug>& bugs) {
+  std::map<std::string, size_t> counts;
+  for (const PlantedBug& bug : bugs)
+    for (const std::string& name : classes_of(bug)) ++counts[name];
+  std::vector<std::string> faults;
+  for (const char* name : kClasses)
+    if (counts[name] < kLeast)
+      faults.push_back(fmt::format("class {}: expected at least {} planted bugs, got {}", name,
+                                   kLeast, counts[name]));
+  for (const std::string name : kNamed)
+    if (std::none_of(bugs.begin(), bugs.end(), [&](const PlantedBug& bug) {
+          return bug.name.find(name) != std::string::npos;
+        }))
+      faults.push_back("expected a planted bug named " + name + ", got none");
+  return faults;
+}
+
+std::vector<std::string> table_faults(const nlohmann::json& table,
+                                      const std::vector<PlantedBug>& bugs) {
+  std::vector<std::string> faults;
+  std::map<std::string, nlohmann::json> lines;
+  std::vector<double> seconds;
+  try {
+    for (const auto& line : table) {
+      lines[line.at("bug").get<std::string>()] = line;
+      if (line.at("state") == "killed")
+        seconds.push_back(line.at("cpu_seconds_worst").get<double>());
+    }
+    for (const PlantedBug& bug : bugs) {
+      const auto line = lines.find(bug.name);
+      const std::string fault =
+          line == lines.end() ? "no line in the table" : fault_of_line(line->second, bug);
+      if (!fault.empty()) faults.push_back(bug.name + ": " + fault);
+      if (line != lines.end()) lines.erase(line);
+    }
+  } catch (const nlohmann::json::exception& e) {
+    return {std::string("the table is malformed: ") + e.what()};
+  }
+  for (const auto& [name, line] : lines) faults.push_back(name + ": in the table, but no patch");
+  std::sort(seconds.begin(), seconds.end());
+  if (!seconds.empty() && seconds[seconds.size() / 2] > kSecondsMedian)
+    faults.push_back(fmt::format("median of {} s to the kill", seconds[seconds.size() / 2]));
+  return faults;
+}
+
+}  // namespace kv

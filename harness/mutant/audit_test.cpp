@@ -1,0 +1,62 @@
+// The planted bugs of this tree are whole, and the audit sees when they are not.
+#include "harness/mutant/audit.h"
+
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+namespace kv {
+namespace {
+
+const std::string kFolder = KV_PLANTED_FOLDER;
+
+std::vector<PlantedBug> planted() {
+  const auto bugs = read_planted(kFolder);
+  EXPECT_TRUE(bugs.ok()) << bugs.error().message;
+  return bugs.ok() ? *bugs : std::vector<PlantedBug>();
+}
+
+TEST(Audit, ThisTreeIsWhole) {
+  EXPECT_EQ(fmt::format("{}", fmt::join(class_faults(planted()), "\n")), "");
+}
+
+TEST(Audit, AClassWithTwoIsTooFew) {
+  std::vector<PlantedBug> bugs = planted();
+  size_t seen = 0;
+  std::erase_if(
+      bugs, [&](const PlantedBug& bug) { return bug.bug_class.starts_with("TIER") && ++seen > 2; });
+  const auto faults = class_faults(bugs);
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_EQ(faults[0], "class TIER: expected at least 3 planted bugs, got 2");
+}
+
+TEST(Audit, ANamedBugThatIsGoneIsMissed) {
+  std::vector<PlantedBug> bugs = planted();
+  std::erase_if(bugs, [](const PlantedBug& bug) { return bug.name == "114_triangle_flipped"; });
+  ASSERT_EQ(class_faults(bugs).size(), 1u);
+}
+
+TEST(Audit, TheTableMustBeOfThesePatches) {
+  const PlantedBug bug{.name = "1_x", .expect = "killed", .hash = "aa"};
+  nlohmann::json line = {
+      {"bug", "1_x"},  {"patch", "aa"},    {"state", "killed"},       {"seeds", 5},
+      {"killers", {}}, {"cases_worst", 1}, {"cpu_seconds_worst", 1.0}};
+  const auto faults = [&](const nlohmann::json& one, std::vector<PlantedBug> bugs) {
+    return table_faults(nlohmann::json::array({one}), bugs).size();
+  };
+  EXPECT_EQ(faults(line, {bug}), 0u);
+  EXPECT_EQ(faults(line, {}), 1u) << "a line without a patch";
+  EXPECT_EQ(table_faults(nlohmann::json::array(), {bug}).size(), 1u) << "a patch without a line";
+  const nlohmann::json wrong = {{"patch", "ab"}, {"state", "SURVIVED 1 of 5 seeds"}, {"seeds", 0}};
+  for (const auto& [key, value] : wrong.items()) {
+    nlohmann::json other = line;
+    other[key] = value;
+    EXPECT_EQ(faults(other, {bug}), 1u) << key;
+  }
+  line["cpu_seconds_worst"] = 61.0;
+  EXPECT_EQ(faults(line, {bug}), 2u) << "worst and median";
+  line.erase("state");
+  EXPECT_EQ(faults(line, {bug}), 1u) << "malformed";
+}
+
+}  // namespace
+}  // namespace kv
