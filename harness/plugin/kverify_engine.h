@@ -71,6 +71,9 @@ typedef struct kv_engine_config {
   uint32_t draft_page_count;      /* of the draft model's own pool */
   void* harness;                  /* handed back to fill_qkv */
   kv_fill_qkv fill_qkv;
+  uint32_t dependent_layers;      /* 1: layers follow from each other: outputs and lses of a layer
+                                     are written before fill_qkv is asked for the next one's tokens
+                                     in the same step */
 } kv_engine_config;
 
 /* ---------------------------------------------------------------- operations */

@@ -109,6 +109,7 @@ class CudaStore final : public Store {
   Status append(int32_t layer) override;
   Status attend(int32_t layer, const LayerResult& result) override;
 
+  Status finish() override { return from_cuda("step", cudaStreamSynchronize(stream_)); }
   Status mark(StepNumber step) override {
     return from_cuda("step", cudaEventRecord(events_.of(step), stream_));
   }

@@ -33,6 +33,7 @@ class StubModel final : public Model {
   kv_fill_qkv fill_qkv_;
   void* harness_;
   SlotLayout layout_;
+  bool is_dependent_;  // what a layer is asked for depends on outputs of the one before
   const kv_step* step_ = nullptr;
   std::vector<std::byte> query_, key_, value_;  // of one layer
 };

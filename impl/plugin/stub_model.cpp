@@ -5,7 +5,10 @@
 namespace kvattn {
 
 StubModel::StubModel(const kv_engine_config& config, const SlotLayout& layout)
-    : fill_qkv_(config.fill_qkv), harness_(config.harness), layout_(layout) {
+    : fill_qkv_(config.fill_qkv),
+      harness_(config.harness),
+      layout_(layout),
+      is_dependent_(config.dependent_layers != 0) {
   const int64_t rows = int64_t{config.batch_slots} * config.step_tokens_max;
   query_.resize(rows * layout.query);
   key_.resize(rows * layout.key);
@@ -22,6 +25,7 @@ Status StubModel::fill(const kv_token& token, void* q, void* k, void* v) {
 
 Status StubModel::project(const LayerCall& call) {
   const Batch& batch = *call.batch;
+  if (is_dependent_ && call.layer > 0) KVATTN_RETURN_IF_ERROR(call.store->finish());
   for (size_t b = 0; b < batch.rows.size(); ++b) {
     const BatchRow& row = batch.rows[b];
     const kv_step_row& asked = step_->rows[b];

@@ -86,6 +86,8 @@ class Store {
   virtual Status upload(void* to, const void* from, ByteCount bytes) = 0;
   virtual Status append(int32_t layer) = 0;
   virtual Status attend(int32_t layer, const LayerResult& result) = 0;
+  /// Waits until what attend() has been asked for so far is written.
+  virtual Status finish() = 0;
 
   virtual Status mark(StepNumber step) = 0;
   virtual Status wait(StepNumber step) = 0;
