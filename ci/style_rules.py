@@ -39,7 +39,7 @@ IMPORTS = {
     "harness/plan/": _LOW + ["harness/trace/"],
     # It measures the production manager, whose headers know neither CUDA nor the harness; no
     # verdict comes from there.
-    "harness/serving/": _LOW + ["harness/trace/", "impl/include/kvattn/"],
+    "harness/serving/": _LOW + ["harness/trace/", "harness/history/", "impl/include/kvattn/"],
     "harness/simt/": ["harness/core/"],
     "harness/simt/ptx/": ["harness/core/"],
     "harness/simt/mutate/": ["harness/core/", "harness/simt/ptx/"],

@@ -8,6 +8,7 @@
 #include "harness/cli/findings.h"
 #include "harness/cli/output.h"
 #include "harness/cli/trace_cases.h"
+#include "harness/cli/trace_replay.h"
 #include "harness/cli/version.h"
 #include "harness/report/summary.h"
 #include "harness/report/words.h"
@@ -73,6 +74,7 @@ std::string conclusion(const Examined& examined, const TraceWork& work) {
 }  // namespace
 
 Result<ExitCode> trace_run(const TraceOptions& options) {
+  if (options.level == "engine") return trace_replay(options);
   const auto started = Clock::now();
   const Output output(options.json_path);
   KV_ASSIGN_OR_RETURN(TraceCase trace, make_trace_case(options));

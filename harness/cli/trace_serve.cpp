@@ -4,11 +4,13 @@
 
 #include <chrono>
 
+#include "harness/case/text_file.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/version.h"
 #include "harness/serving/batching.h"
 #include "harness/serving/page_use.h"
+#include "harness/serving/pool_picture.h"
 #include "harness/serving/prefix_hits.h"
 
 namespace kv::cli {
@@ -102,9 +104,28 @@ Json moments_json(const std::vector<PoolMoment>& moments) {
                     {"requests", m.requests},
                     {"held_pages", m.held_pages},
                     {"table_pages", m.table_pages},
-                    {"held_slots", m.held_slots}});
+                    {"held_slots", m.held_slots},
+                    {"returned_pages", m.returned_pages},
+                    {"contiguous_free", m.contiguous.free},
+                    {"contiguous_longest", m.contiguous.longest}});
   }
   return json;
+}
+
+void report_memory(const ManagedService& service, const ServeOptions& options, Report& report) {
+  double internal = 0, external = 0;
+  for (const PoolMoment& m : service.moments) {
+    internal += internal_fragmentation(m, options.page_slots);
+    external += external_fragmentation(m.contiguous);
+  }
+  const double moments = std::max<double>(1, static_cast<double>(service.moments.size()));
+  report.line(
+      "memory",
+      fmt::format("{} pages returned; fragmentation on average: internal {:.3f} %, external "
+                  "none; one run for each request instead: external {:.2f} %, {} requests "
+                  "blocked by gaps, {} without room",
+                  service.returned_pages, 100 * internal / moments, 100 * external / moments,
+                  service.blocked_by_gaps, service.without_room));
 }
 
 Result<void> report_batchings(const Trace& trace, const ServeOptions& base, Report& report) {
@@ -123,7 +144,11 @@ Result<void> report_batchings(const Trace& trace, const ServeOptions& base, Repo
                                      {"steps", served.steps},
                                      {"row_steps", served.row_steps},
                                      {"pool_pages", service.pool_pages},
+                                     {"returned_pages", service.returned_pages},
+                                     {"blocked_by_gaps", service.blocked_by_gaps},
+                                     {"without_room", service.without_room},
                                      {"pool_over_time", moments_json(service.moments)}};
+    report_memory(service, options, report);
   }
   return {};
 }
@@ -154,16 +179,20 @@ Result<void> report_point(const Trace& trace, const ServeOptions& options, Repor
     return static_cast<double>(percentile(values, rank)) / (1u << 30);
   };
   const auto limit = [](uint64_t n, const char* none) { return n ? std::to_string(n) : none; };
-  report.line("waits",
-              fmt::format("context {}, batch {}, open {}: {} refused; queue p50/p99 {}/{} steps, "
-                          "{:.0f}/{:.0f} GiB; completion {}/{} steps, {:.0f}/{:.0f} GiB",
-                          limit(options.context_limit, "any"), options.batch_slots,
-                          limit(options.concurrency, "all"), service.served.refused,
-                          percentile(waits.queue_steps, 50), percentile(waits.queue_steps, 99),
-                          gib(waits.queue_bytes, 50), gib(waits.queue_bytes, 99),
-                          percentile(waits.end_steps, 50), percentile(waits.end_steps, 99),
-                          gib(waits.end_bytes, 50), gib(waits.end_bytes, 99)));
-  report.json["waits"].push_back({{"context_limit", options.context_limit},
+  report.line(
+      "waits",
+      fmt::format(
+          "{}, context {}, batch {}, open {}: {} refused; queue p50/p99 {}/{} steps, "
+          "{:.0f}/{:.0f} GiB; completion {}/{} steps, {:.0f}/{:.0f} GiB",
+          options.step_ns == 0 ? "all at the start"
+                               : fmt::format("as recorded, {} ms a step", options.step_ns / 1e6),
+          limit(options.context_limit, "any"), options.batch_slots,
+          limit(options.concurrency, "all"), service.served.refused,
+          percentile(waits.queue_steps, 50), percentile(waits.queue_steps, 99),
+          gib(waits.queue_bytes, 50), gib(waits.queue_bytes, 99), percentile(waits.end_steps, 50),
+          percentile(waits.end_steps, 99), gib(waits.end_bytes, 50), gib(waits.end_bytes, 99)));
+  report.json["waits"].push_back({{"step_ns", options.step_ns},
+                                  {"context_limit", options.context_limit},
                                   {"batch_slots", options.batch_slots},
                                   {"concurrency", options.concurrency},
                                   {"refused", service.served.refused},
@@ -175,8 +204,31 @@ Result<void> report_point(const Trace& trace, const ServeOptions& options, Repor
   return {};
 }
 
+uint64_t step_ns(double step_ms) { return static_cast<uint64_t>(step_ms * 1e6); }
+
+Result<void> report_waits(const Trace& trace, const TraceServeOptions& options,
+                          const ServeOptions& base, Report& report) {
+  report.json["waits"] = Json::array();
+  for (const double step_ms : options.step_ms) {
+    for (const uint64_t context : options.contexts) {
+      for (const uint64_t batch : options.batches) {
+        for (const uint64_t concurrency : options.concurrency) {
+          ServeOptions point = base;
+          point.step_ns = step_ns(step_ms);
+          point.context_limit = context;
+          point.batch_slots = static_cast<uint32_t>(batch);
+          point.concurrency = concurrency;
+          KV_RETURN_IF_ERROR(report_point(trace, point, report));
+        }
+      }
+    }
+  }
+  return {};
+}
+
 Result<void> check_points(const TraceServeOptions& o) {
-  const size_t points = o.contexts.size() * o.batches.size() * o.concurrency.size();
+  const size_t points =
+      o.contexts.size() * o.batches.size() * o.concurrency.size() * o.step_ms.size();
   if (points <= kPointsMax && o.pages.size() <= kPointsMax) return {};
   return bad_input(
       fmt::format("trace serve: expected at most {} pools and {} rows of the table, "
@@ -212,17 +264,13 @@ Result<ExitCode> trace_serve(const TraceServeOptions& options) {
   }
   KV_RETURN_IF_ERROR(report_pages(trace, base.page_slots, report));
   KV_RETURN_IF_ERROR(report_batchings(trace, base, report));
-  report.json["waits"] = Json::array();
-  for (const uint64_t context : options.contexts) {
-    for (const uint64_t batch : options.batches) {
-      for (const uint64_t concurrency : options.concurrency) {
-        ServeOptions point = base;
-        point.context_limit = context;
-        point.batch_slots = static_cast<uint32_t>(batch);
-        point.concurrency = concurrency;
-        KV_RETURN_IF_ERROR(report_point(trace, point, report));
-      }
-    }
+  KV_RETURN_IF_ERROR(report_waits(trace, options, base, report));
+  if (!options.svg_path.empty()) {
+    base.step_ns = step_ns(options.step_ms.back());
+    KV_ASSIGN_OR_RETURN(const ManagedService service, serve_managed(trace, base));
+    KV_RETURN_IF_ERROR(write_text_file(
+        options.svg_path,
+        pool_svg(service.moments, {.title = options.trace_path, .page_slots = base.page_slots})));
   }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

@@ -1,6 +1,7 @@
 // `kverify trace serve` as a shell sees it.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/testing/program.h"
@@ -18,17 +19,29 @@ TEST(TraceServeCommand, PrintsTheSameJsonTwice) {
   ASSERT_EQ(first.status, 0) << first.err;
   EXPECT_EQ(first.out, second.out);
   const auto json = nlohmann::json::parse(first.out);
-  EXPECT_EQ(json["waits"].size(), 8u);
+  EXPECT_EQ(json["waits"].size(), 16u);  // with arrivals and without
+  EXPECT_EQ(json["waits"][8]["step_ns"], 25'000'000);
+  EXPECT_GT(json["batching"]["continuous"]["returned_pages"], 0);
   EXPECT_GT(json["pages"]["pages"], 0);
   EXPECT_GE(json["batching"]["static"]["steps"], json["batching"]["continuous"]["steps"]);
   EXPECT_NE(first.err.find("internal fragmentation"), std::string::npos) << first.err;
+}
+
+TEST(TraceServeCommand, DrawsThePool) {
+  const std::string picture = testing::TempDir() + "/trace_serve_test.svg";
+  ASSERT_EQ(run_kverify({"trace", "serve", kTrace, "--svg", picture}).status, 0);
+  std::ifstream file(picture);
+  const std::string svg{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(svg.find("pages returned so far"), std::string::npos);
+  EXPECT_EQ(run_kverify({"trace", "serve", kTrace, "--svg", kTrace}).status, 2);
 }
 
 TEST(TraceServeCommand, RefusesWithExitCodeTwo) {
   for (const auto& more : std::vector<std::vector<std::string>>{{"--pages", "100"},
                                                                 {"--page-slots", "12"},
                                                                 {"--batches", "0"},
-                                                                {"--contexts", "many"}}) {
+                                                                {"--contexts", "many"},
+                                                                {"--step-ms", "soon"}}) {
     std::vector<std::string> arguments = {"trace", "serve", kTrace};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Ran ran = run_kverify(arguments);
