@@ -51,6 +51,9 @@ struct Mask {
   DType additive_dtype = DType::kF32;
   bool additive_finite_minimum = false;  // hidden = lowest finite value rather than -inf
   bool broadcast_batch = false, broadcast_head = true, broadcast_query = false;
+  /// The mask of request r is no pattern of the data seed but the bits of this number plus r: bit
+  /// (query * slots of the request + key); what is beyond bit 63 is shown.
+  std::optional<uint64_t> first_number = {};
   bool operator==(const Mask&) const = default;
 };
 

@@ -27,7 +27,7 @@ inline Case full_case() {
              .rope = {RopePairing::kNeox, 48, 500000.5},
              .kv_scale = KvScale::kHead};
   c.mask = {
-      Causal::kTopLeft, 128, 0, MaskEncoding::kAdditive, DType::kBf16, true, true, false, true};
+      Causal::kTopLeft, 128, 0, MaskEncoding::kAdditive, DType::kBf16, true, true, false, true, 5};
   c.pool = {32, 99, PageOrder::kFarApart, CacheLayout::kHeadSlot, Poison::kNan, 1.5};
   c.data.design = Design::kCensus;
   c.data.seed = 0xffffffffffffffff;

@@ -41,10 +41,15 @@ bool pattern_shows(const Philox& random, uint64_t row, uint32_t key) {
 
 bool mask_shows(const Case& c, const Sequence& sequence, MaskPlace where) {
   if (c.mask.encoding == MaskEncoding::kNone) return true;
-  const uint64_t request = c.mask.broadcast_batch ? 0 : uint64_t{sequence.request.value} + 1;
+  const uint64_t request = c.mask.broadcast_batch ? 0 : sequence.request.value;
   const uint64_t query = c.mask.broadcast_query ? 0 : where.query;
-  const bool hole = !c.mask.broadcast_batch && sequence.slots.at(where.key).pad;
-  return !hole && pattern_shows(Philox{c.data.seed ^ kMaskUse}, request << 32 | query, where.key);
+  if (!c.mask.broadcast_batch && sequence.slots.at(where.key).pad) return false;  // a hole
+  if (c.mask.first_number) {
+    const uint64_t bit = query * sequence.slots.size() + where.key;
+    return bit >= 64 || (*c.mask.first_number + request) >> bit & 1;
+  }
+  const uint64_t number = c.mask.broadcast_batch ? 0 : request + 1;
+  return pattern_shows(Philox{c.data.seed ^ kMaskUse}, number << 32 | query, where.key);
 }
 
 }  // namespace kv

@@ -80,6 +80,7 @@ void fields(auto& walk, S& mask) {
   walk.field("broadcast_batch", mask.broadcast_batch, Flag{});
   walk.field("broadcast_head", mask.broadcast_head, Flag{});
   walk.field("broadcast_query", mask.broadcast_query, Flag{});
+  walk.optional("first_number", mask.first_number, kAnyU64);
 }
 
 template <Of<Pool> S>

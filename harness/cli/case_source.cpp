@@ -4,6 +4,7 @@
 
 #include "harness/cli/corpus.h"
 #include "harness/gen/cover.h"
+#include "harness/gen/small_cases.h"
 #include "harness/relation/draw_related.h"
 
 namespace kv::cli {
@@ -15,6 +16,7 @@ constexpr uint64_t kCoverWorthIt = 80;
 }  // namespace
 
 Result<std::optional<SourcedCase>> CaseSource::next() {
+  if (options_.exhaustive) return next_small();
   if (file_ < options_.files.size()) {
     const std::string& path = options_.files[file_++];
     KV_ASSIGN_OR_RETURN(Case c, load_checked_case(path));
@@ -30,6 +32,20 @@ Result<std::optional<SourcedCase>> CaseSource::next() {
   if (drawn_ >= options_.drawn_max || late) return std::optional<SourcedCase>{};
   if (!looked_for_cover_) find_cover();
   return std::optional(SourcedCase{draw_next(), ""});
+}
+
+std::optional<SourcedCase> CaseSource::next_small() {
+  const bool late = options_.is_late && options_.is_late();
+  while (more_small_ && drawn_ < options_.drawn_max && !late) {
+    Case c = draw_small(small_);
+    more_small_ = small_.next();
+    const uint64_t number = number_++;
+    if (number % options_.shards != options_.shard) continue;
+    ++drawn_;
+    c.name = fmt::format("small case {}", number);
+    return SourcedCase{std::move(c), ""};
+  }
+  return std::nullopt;
 }
 
 void CaseSource::find_cover() {

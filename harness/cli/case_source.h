@@ -2,7 +2,8 @@
 // for each file (the seed says which), then drawn ones, the covering array first when drawn_max
 // holds it.
 // Contract: drawn case number i is a pure function of (seed, i, drawing options), whatever was
-// asked for before; those of the covering array force no variant, for they are to be judged.
+// asked for before; those of the covering array force no variant, for they are to be judged. Small
+// cases have the numbers that gen/small_cases.h gives them.
 // Example: CaseSource source({.files = corpus_files("corpus"), .seed = 1, .drawn_max = 500});
 #pragma once
 
@@ -16,6 +17,7 @@
 #include "harness/case/case.h"
 #include "harness/core/result.h"
 #include "harness/gen/draw.h"
+#include "harness/gen/odometer.h"
 
 namespace kv::cli {
 
@@ -25,6 +27,8 @@ struct SourceOptions {
   uint64_t drawn_max = 0;
   std::function<bool()> is_late;  // draws nothing once this is true; none: never
   DrawOptions drawing;
+  bool exhaustive = false;         // instead: all small cases, without the corpus
+  uint64_t shard = 0, shards = 1;  // of the small cases: those whose number is shard modulo shards
 };
 
 struct SourcedCase {
@@ -47,6 +51,7 @@ class CaseSource {
  private:
   void find_cover();
   Case draw_next();
+  std::optional<SourcedCase> next_small();
 
   SourceOptions options_;
   size_t file_ = 0;
@@ -55,7 +60,9 @@ class CaseSource {
   bool looked_for_cover_ = false;
   std::vector<uint64_t> cover_;  // the numbers of its cases; empty: the run is too short for it
   std::set<uint64_t> in_cover_;
-  uint64_t number_ = 0;  // of the next case outside of it
+  uint64_t number_ = 0;  // of the next case outside of it, or of the next small case
+  Odometer small_;
+  bool more_small_ = true;
 };
 
 }  // namespace kv::cli

@@ -1,6 +1,7 @@
 // `kverify check`: replays the corpus, then draws cases until enough ran or too much failed.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <deque>
@@ -18,6 +19,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/processor_time.h"
 #include "harness/cli/version.h"
+#include "harness/gen/small_cases.h"
 #include "harness/judge/fingerprint.h"
 #include "harness/report/ci_output.h"
 #include "harness/report/summary.h"
@@ -33,14 +35,34 @@ constexpr size_t kFindingsMax = 50;
 constexpr std::chrono::seconds kMinimizeMax{20};  // for each distinct fault
 constexpr size_t kPendingMax = 2;                 // one is judged while the other runs
 
+struct Shard {
+  uint64_t index = 0, count = 1;
+};
+/// "2/8" is { 1, 8 }.
+Result<Shard> parse_shard(const std::string& text) {
+  constexpr uint64_t kShardsMax = 10'000;
+  const size_t slash = text.find('/');
+  const auto number = [](std::string_view digits) {
+    uint64_t value = 0;
+    const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return status == std::errc() && end == digits.data() + digits.size() ? value : 0;
+  };
+  const uint64_t index = number(std::string_view(text).substr(0, slash));
+  const uint64_t count = slash == text.npos ? 0 : number(std::string_view(text).substr(slash + 1));
+  if (index >= 1 && index <= count && count <= kShardsMax) return Shard{index - 1, count};
+  return bad_input(fmt::format("--shard: expected i/n with i from 1 to n and n up to {}, got '{}'",
+                               kShardsMax, text));
+}
+
 class Check {
  public:
-  explicit Check(const CheckOptions& options)
+  Check(const CheckOptions& options, Shard shard)
       : options_(options),
+        shard_(shard),
         output_(options.json_path),
         findings_(options.out, options.bench, output_,
                   {.attempts_max = options.minimize_attempts, .time_max = kMinimizeMax}),
-        source_(source_options(options)),
+        source_(source_options(options, shard)),
         started_(Clock::now()) {}
 
   Result<ExitCode> run() {
@@ -58,13 +80,16 @@ class Check {
   }
 
  private:
-  static SourceOptions source_options(const CheckOptions& options) {
+  static SourceOptions source_options(const CheckOptions& options, Shard shard) {
     SourceOptions source;
-    source.files = corpus_files(options.corpus);
+    if (!options.exhaustive) source.files = corpus_files(options.corpus);
     source.seed = options.seed;
+    source.exhaustive = options.exhaustive;
+    source.shard = shard.index;
+    source.shards = shard.count;
     const bool timed = options.minutes || options.processor_seconds;
-    source.drawn_max =
-        options.cases.value_or(timed ? std::numeric_limits<uint64_t>::max() : kDrawnDefault);
+    source.drawn_max = options.cases.value_or(
+        timed || options.exhaustive ? std::numeric_limits<uint64_t>::max() : kDrawnDefault);
     const std::chrono::duration<double, std::ratio<60>> minutes(options.minutes.value_or(0));
     source.is_late = [&options, minutes, started = Clock::now()] {
       return (options.minutes && Clock::now() - started >= minutes) ||
@@ -73,7 +98,23 @@ class Check {
     return source;
   }
 
-  void say_hello(const Hello& hello) const {
+  void say_small_cases() {
+    const auto counts = count_small_cases();
+    std::string parts;
+    uint64_t all = 0;
+    for (size_t i = 0; i < kSmallFamilies; ++i) {
+      all += counts[i];
+      parts += fmt::format("{}{} of {}", i == 0 ? "" : ", ", counts[i],
+                           small_family_name(static_cast<SmallFamily>(i)));
+    }
+    due_ = (all + shard_.count - 1 - shard_.index) / shard_.count;
+    if (options_.cases) due_ = std::min(due_, *options_.cases);
+    output_.say(fmt::format("all small cases: {}: {}; share {} of {}, {} cases\n", all, parts,
+                            shard_.index + 1, shard_.count, due_));
+  }
+
+  void say_hello(const Hello& hello) {
+    if (options_.exhaustive) return say_small_cases();
     output_.say(fmt::format(
         "kverify {}: {} {} on device {}; {} cases of the corpus, then drawn ones "
         "with seed {}\n",
@@ -123,11 +164,18 @@ class Check {
   double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
   void show_progress() {
-    progress_.show(fmt::format("{} cases, {:.1f}/s, {} findings", summary_.cases,
-                               static_cast<double>(summary_.cases) / seconds(), findings_.total()));
+    const double rate = static_cast<double>(summary_.cases) / seconds();
+    std::string line =
+        fmt::format("{} cases, {:.1f}/s, {} findings", summary_.cases, rate, findings_.total());
+    if (due_ > summary_.cases && rate > 0) {
+      line +=
+          fmt::format(", about {:.0f} s left", static_cast<double>(due_ - summary_.cases) / rate);
+    }
+    progress_.show(line);
   }
 
   Result<ExitCode> finish(const Hello& hello, bool stopped_by_user) {
+    summary_.is_random = !options_.exhaustive;
     summary_.must_hit_is_due = source_.covered() && !stopped_early_ && !stopped_by_user;
     output_.say(summary_text(summary_));
     if (stopped_early_)
@@ -197,6 +245,9 @@ class Check {
     json["device"] = device_name(options_.bench.device);
     json["plugin"] = {{"name", hello.plugin.name}, {"version", hello.plugin.version}};
     json["seed"] = options_.seed;
+    if (options_.exhaustive) {
+      json["exhaustive"] = {{"shard", shard_.index + 1}, {"shards", shard_.count}, {"due", due_}};
+    }
     json["drawn"] = source_.drawn();
     json["summary"] = summary_json(summary_);
     json["warp_instructions"] = warp_instructions_;
@@ -207,6 +258,8 @@ class Check {
   }
 
   const CheckOptions& options_;
+  Shard shard_;
+  uint64_t due_ = 0;  // small cases
   Output output_;
   Progress progress_;
   FindingSink findings_;
@@ -221,13 +274,17 @@ class Check {
 }  // namespace
 
 Result<ExitCode> check(const CheckOptions& options) {
-  if (!is_corpus(options.corpus)) {
+  KV_ASSIGN_OR_RETURN(const Shard shard, parse_shard(options.shard));
+  if (!options.exhaustive && shard.count > 1) {
+    return bad_input("--shard: expected --exhaustive, whose cases have numbers");
+  }
+  if (!options.exhaustive && !is_corpus(options.corpus)) {
     const std::string what = options.corpus + ": expected a folder with seeds/ or regression/";
     if (options.corpus != CheckOptions().corpus) return bad_input(what + ", got neither");
     std::fprintf(stderr, "kverify: note: %s here; no case is replayed, only drawn ones run\n",
                  what.c_str());
   }
-  return Check(options).run();
+  return Check(options, shard).run();
 }
 
 }  // namespace kv::cli

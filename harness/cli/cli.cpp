@@ -99,6 +99,12 @@ void add_check(CLI::App& app, Parsed& p) {
   command->add_option("--out", p.check.out, "folder for the cases of findings")
       ->check(named())
       ->capture_default_str();
+  command->add_flag("--exhaustive", p.check.exhaustive,
+                    "all small cases: block tables, masks, lengths; no corpus, no drawn ones");
+  command
+      ->add_option("--shard", p.check.shard,
+                   "i/n: of the small cases the i-th share of n, to go on with")
+      ->capture_default_str();
   command->add_flag("--keep-going", p.check.keep_going,
                     "do not stop after 10 distinct or 50 findings");
   command
@@ -187,6 +193,9 @@ void add_replay(CLI::App& app, Parsed& p) {
   add_bench(*report, p.bench, p.device);
   CLI::App* show = app.add_subcommand("show", "say what a case does");
   show->add_option("case", p.show.case_path, "case file")->required();
+  show->add_option("--reach", p.show.reach_path,
+                   "write the case with rows and data that would expose the loss of any key")
+      ->check(named());
   show->add_flag("--coverage", p.show.coverage,
                  "which lost, doubled or exchanged keys, V rows, pages and heads it would expose");
 }
@@ -286,6 +295,41 @@ void add_trace_options(CLI::App& command, Parsed& p) {
       ->capture_default_str();
 }
 
+void add_engine_options(CLI::App& command, TraceOptions& o) {
+  command
+      .add_option("--level", o.level,
+                  "kernel: attention calls; engine: an engine with its own cache, true lengths")
+      ->check(CLI::IsMember({"kernel", "engine"}))
+      ->capture_default_str();
+  const auto count = [&](const char* name, uint32_t& value, uint64_t most, const char* what) {
+    command.add_option(name, value, what)->check(whole(1, most))->capture_default_str();
+  };
+  count("--batch", o.batch_slots, 1024, "engine: requests that run at once");
+  count("--chunk", o.chunk_tokens, 1u << 17, "engine: tokens of a prompt in one step");
+  command
+      .add_option("--page-slots", o.page_slots,
+                  "engine: slots of a page, a power of two (default: 256 with block ids, else 16)")
+      ->check(whole(1, 256));
+  command
+      .add_option("--pool-pages", o.pool_pages,
+                  "engine: pages of the pool (default: the longest request in each batch slot)")
+      ->check(whole(1, 1u << 20));
+  command
+      .add_option("--step-ms", o.step_ms,
+                  "engine: duration of a step, for arrivals as recorded; 0: all are there at first")
+      ->check(number(0, 1e6))
+      ->capture_default_str();
+  command
+      .add_option("--sample", o.sample_one_in,
+                  "engine: judge the attention of one row of the steps in so many")
+      ->check(whole(1, 1'000'000'000))
+      ->capture_default_str();
+  command
+      .add_option("--completions", o.completions,
+                  "engine: so many completions of the first prompt, forked and encoded again")
+      ->check(whole(1, 256));
+}
+
 void add_trace(CLI::App& app, Parsed& p) {
   CLI::App* trace = app.add_subcommand("trace", "serving traces as cases");
   trace->require_subcommand(1);
@@ -295,6 +339,7 @@ void add_trace(CLI::App& app, Parsed& p) {
   CLI::App* run = trace->add_subcommand("run", "replay a trace against a plugin and judge it");
   add_trace_options(*run, p);
   run->add_option("--out", p.trace.out, "folder for the case of a finding")->capture_default_str();
+  add_engine_options(*run, p.trace);
   add_bench(*run, p.bench, p.device);
   add_json(*run, p.json_path);
 }
@@ -327,6 +372,12 @@ void add_trace_serve(CLI::App& app, Parsed& p) {
   serve->add_option("--concurrency", o.concurrency, "open requests, of the table; 0: all")
       ->delimiter(',')
       ->check(whole(0, 1u << 20));
+  serve
+      ->add_option("--step-ms", o.step_ms,
+                   "durations of a step, of the table, for arrivals as recorded; 0: without them")
+      ->delimiter(',')
+      ->check(number(0, 1e6));
+  serve->add_option("--svg", o.svg_path, "draw the pool over time")->check(named());
   serve->add_option("--token-bytes", o.token_bytes, "bytes of K and V of a token in all layers")
       ->check(whole(1, 1u << 30))
       ->capture_default_str();
@@ -414,6 +465,8 @@ Result<void> keep_inputs(const Parsed& p) {
     KV_RETURN_IF_ERROR(keep_input(input, p.minimize.out));
     KV_RETURN_IF_ERROR(keep_input(input, p.profile.lcov_path));
   }
+  KV_RETURN_IF_ERROR(keep_input(p.serve.trace_path, p.serve.svg_path));
+  KV_RETURN_IF_ERROR(keep_input(p.show.case_path, p.show.reach_path));
   return keep_input(p.report.path, p.report.out);
 }
 

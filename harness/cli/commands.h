@@ -35,8 +35,10 @@ struct CheckOptions {
   std::string corpus = "corpus";  // seeds/ and regression/ are replayed first, where they exist
   std::string out = "corpus/crashing";
   bool keep_going = false;
-  bool first = false;                             // stop at the first finding
-  std::string level = "kernel";                   // or "engine": histories
+  bool first = false;            // stop at the first finding
+  std::string level = "kernel";  // or "engine": histories
+  bool exhaustive = false;       // all small cases instead of corpus and drawn ones
+  std::string shard = "1/1";     // of them: the i-th of n shares
   std::string junit_path, sarif_path, html_path;  // "": none
   bool annotations = false;                       // GitHub's, to standard output
   std::string baseline_path;                      // faults that are known and do not fail the run
@@ -100,7 +102,8 @@ Result<ExitCode> triage(const TriageOptions& options);
 
 struct ShowOptions {
   std::string case_path;
-  bool coverage = false;  // which faults the case would expose, whatever the kernel
+  bool coverage = false;   // which faults the case would expose, whatever the kernel
+  std::string reach_path;  // where the case is written with rows and data that expose them all
 };
 Result<ExitCode> show(const ShowOptions& options);
 
@@ -112,6 +115,14 @@ struct TraceOptions {
   std::string out = "corpus/crashing";  // for the case of a finding of `run`
   BenchOptions bench;                   // of `trace run`
   std::optional<std::string> json_path;
+  // of `trace run` on an engine that owns its cache
+  std::string level = "kernel";  // or "engine"
+  uint32_t batch_slots = 32, chunk_tokens = 512;
+  std::optional<uint32_t> page_slots;  // 256 where the trace has block ids, else 16
+  uint64_t pool_pages = 0;             // 0: room for all batch slots at the longest request
+  double step_ms = 0;                  // 0: arrival times are not looked at
+  uint64_t sample_one_in = 1000;       // rows of steps whose attention is judged
+  uint32_t completions = 0;            // of the first prompt: forked against encoded again
 };
 Result<ExitCode> trace_import(const TraceOptions& options);
 Result<ExitCode> trace_run(const TraceOptions& options);
@@ -125,7 +136,11 @@ struct TraceServeOptions {
   std::vector<uint64_t> contexts = {0};  // 0: no limit
   std::vector<uint64_t> batches = {8, 32};
   std::vector<uint64_t> concurrency = {0};  // open requests; 0: all are there at the start
-  uint64_t token_bytes = 131'072;           // K and V: 32 layers of 8 heads of 128, two bytes each
+  /// Durations of a step in milliseconds, of the table: requests come when they were recorded. 0:
+  /// all are there at the start, or come as others are completed.
+  std::vector<double> step_ms = {0, 25};
+  std::string svg_path;            // of the pool over time, by the last of step_ms; "": none
+  uint64_t token_bytes = 131'072;  // K and V: 32 layers of 8 heads of 128, two bytes each
   std::optional<std::string> json_path;
 };
 Result<ExitCode> trace_serve(const TraceServeOptions& options);

@@ -66,7 +66,7 @@ uint64_t RunSummary::count(Outcome outcome) const {
 
 std::vector<std::string> RunSummary::missing_features() const {
   std::vector<std::string> missing;
-  if (judged() < kCampaignCases) return missing;
+  if (!is_random || judged() < kCampaignCases) return missing;
   for (const Feature feature : kRequired)
     if (!features.has(feature)) missing.emplace_back(feature_name(feature));
   return missing;

@@ -31,6 +31,7 @@ struct RunSummary {
   FeatureSet features;           // judged cases that had each feature
   MustHit must_hit;              // over the judged cases
   MustHit refused;               // over the unsupported ones
+  bool is_random = true;         // else what a random campaign must meet is not asked for
   bool must_hit_is_due = false;  // the covering array ran
   VerdictStats stats;            // sums; the maximum of error_bound_ratio_max
 
