@@ -18,8 +18,8 @@
 #include "harness/cli/version.h"
 #include "harness/core/hash.h"
 #include "harness/history/finding.h"
+#include "harness/mutant/kept_trials.h"
 #include "harness/mutant/kill_table.h"
-#include "harness/mutant/ledger.h"
 #include "harness/mutant/matrix.h"
 #include "harness/mutant/report.h"
 #include "harness/relation/relation.h"
@@ -72,7 +72,7 @@ class Mutants {
 
   Result<ExitCode> run() {
     KV_ASSIGN_OR_RETURN(const std::vector<PlantedBug> bugs, read_planted(options_.patches));
-    KV_ASSIGN_OR_RETURN(ledger_, Ledger::open(options_.results));
+    KV_ASSIGN_OR_RETURN(ledger_, KeptTrials::open(options_.results));
     KV_ASSIGN_OR_RETURN(kverify_, hash_of_kverify(options_.corpus));
     KV_ASSIGN_OR_RETURN(folder_, RunFolder::create());
     KV_RETURN_IF_ERROR(choose(bugs));
@@ -168,7 +168,7 @@ class Mutants {
   Progress progress_;
   RunFolder folder_;
   std::string kverify_;
-  std::unique_ptr<Ledger> ledger_;
+  std::unique_ptr<KeptTrials> ledger_;
   std::vector<PlantedResult> results_;
   std::vector<std::string> plugin_hashes_;  // of each result's plugin
   std::atomic<size_t> next_ = 0;

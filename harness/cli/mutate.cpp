@@ -13,7 +13,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/run_folder.h"
 #include "harness/cli/version.h"
-#include "harness/mutant/ledger.h"
+#include "harness/mutant/kept_trials.h"
 #include "harness/mutant/machine_report.h"
 #include "harness/mutant/program.h"
 

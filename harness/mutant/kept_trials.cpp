@@ -1,4 +1,4 @@
-#include "harness/mutant/ledger.h"
+#include "harness/mutant/kept_trials.h"
 
 #include <filesystem>
 #include <fstream>
@@ -40,8 +40,8 @@ std::pair<TrialKey, Trial> from_json(const nlohmann::json& json) {
 
 }  // namespace
 
-Result<std::unique_ptr<Ledger>> Ledger::open(const std::string& path) {
-  std::unique_ptr<Ledger> ledger(new Ledger(path));
+Result<std::unique_ptr<KeptTrials>> KeptTrials::open(const std::string& path) {
+  std::unique_ptr<KeptTrials> ledger(new KeptTrials(path));
   if (path.empty()) return ledger;
   if (std::filesystem::is_directory(path))
     return bad_input(path + ": expected a file of results, got a folder");
@@ -61,13 +61,13 @@ Result<std::unique_ptr<Ledger>> Ledger::open(const std::string& path) {
   return ledger;
 }
 
-std::optional<Trial> Ledger::find(const TrialKey& key) const {
+std::optional<Trial> KeptTrials::find(const TrialKey& key) const {
   const std::lock_guard lock(mutex_);
   const auto found = known_.find(key);
   return found == known_.end() ? std::nullopt : std::optional(found->second);
 }
 
-Result<void> Ledger::add(const TrialKey& key, const Trial& trial) {
+Result<void> KeptTrials::add(const TrialKey& key, const Trial& trial) {
   if (trial.end == TrialEnd::kBroken || path_.empty()) return {};
   const std::lock_guard lock(mutex_);
   std::ofstream file(path_, std::ios::binary | std::ios::app);

@@ -2,7 +2,7 @@
 // Contract: a file of JSON lines, one for each trial, appended at once; a line that was cut off is
 // skipped. A result counts for the same patch, plugin bytes, kverify, seed and budget only. Broken
 // trials are not kept. Safe to call from several threads. Without a path nothing is kept.
-// Example:  KV_ASSIGN_OR_RETURN(auto ledger, Ledger::open("mutants.jsonl"));
+// Example:  KV_ASSIGN_OR_RETURN(auto ledger, KeptTrials::open("mutants.jsonl"));
 //           if (auto known = ledger->find(key)) return *known;
 #pragma once
 
@@ -25,15 +25,15 @@ struct TrialKey {
   auto operator<=>(const TrialKey&) const = default;
 };
 
-class Ledger {
+class KeptTrials {
  public:
   /// `path` "": keeps nothing.
-  static Result<std::unique_ptr<Ledger>> open(const std::string& path);
+  static Result<std::unique_ptr<KeptTrials>> open(const std::string& path);
   std::optional<Trial> find(const TrialKey& key) const;
   Result<void> add(const TrialKey& key, const Trial& trial);
 
  private:
-  explicit Ledger(std::string path) : path_(std::move(path)) {}
+  explicit KeptTrials(std::string path) : path_(std::move(path)) {}
 
   const std::string path_;
   mutable std::mutex mutex_;

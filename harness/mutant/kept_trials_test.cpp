@@ -1,5 +1,5 @@
 // What was tried is not tried again, and only what was tried in the same way counts.
-#include "harness/mutant/ledger.h"
+#include "harness/mutant/kept_trials.h"
 
 #include <gtest/gtest.h>
 
@@ -23,10 +23,10 @@ std::string fresh(const std::string& name) {
   return path;
 }
 
-TEST(Ledger, KeepsWhatWasTriedAndNothingElse) {
+TEST(KeptTrials, KeepsWhatWasTriedAndNothingElse) {
   const std::string path = fresh("ledger.jsonl");
   {
-    auto ledger = Ledger::open(path);
+    auto ledger = KeptTrials::open(path);
     ASSERT_TRUE(ledger.ok());
     EXPECT_FALSE((*ledger)->find(kKey).has_value());
     ASSERT_TRUE((*ledger)->add(kKey, kTrial).ok());
@@ -35,7 +35,7 @@ TEST(Ledger, KeepsWhatWasTriedAndNothingElse) {
     ASSERT_TRUE((*ledger)->add(broken, Trial{}).ok());
   }
   std::ofstream(path, std::ios::app) << "{\"bug\": \"2_";  // cut off
-  auto ledger = Ledger::open(path);
+  auto ledger = KeptTrials::open(path);
   ASSERT_TRUE(ledger.ok()) << ledger.error().message;
   const auto known = (*ledger)->find(kKey);
   ASSERT_TRUE(known.has_value());
@@ -52,11 +52,11 @@ TEST(Ledger, KeepsWhatWasTriedAndNothingElse) {
   }
 }
 
-TEST(Ledger, RefusesAnotherFile) {
+TEST(KeptTrials, RefusesAnotherFile) {
   const std::string path = fresh("other.json");
   std::ofstream(path) << "{\"a\": 1}\n";
-  EXPECT_FALSE(Ledger::open(path).ok());
-  EXPECT_FALSE(Ledger::open(testing::TempDir()).ok());
+  EXPECT_FALSE(KeptTrials::open(path).ok());
+  EXPECT_FALSE(KeptTrials::open(testing::TempDir()).ok());
 }
 
 TEST(KillTable, ReplacesTheLinesOfWhatRanAndDropsWhatIsGone) {
