@@ -84,7 +84,7 @@ INCLUDE_PATHS = {"impl/": "impl/include/"}
 
 # Where a library may be included; tests and benchmarks may include any.
 LIBRARIES = {
-    r"CLI/": ["harness/cli/"],
+    r"CLI/": ["harness/cli/options/", "harness/cli/cli.cpp"],
     r"rapidcheck": ["properties/"],
     r"(mpfr|mpfi|gmp)": ["reference/"],
     r"boost/": ["reference/", "harness/judge/"],
