@@ -88,7 +88,7 @@ class StyleTest(unittest.TestCase):
 
     def test_import_of_libraries(self):
         self.expect("import", {"harness/judge/a.cpp": "#include <CLI/CLI.hpp>\n"},
-                    {"harness/cli/a.cpp": "#include <CLI/CLI.hpp>\n"})
+                    {"harness/cli/options/a.cpp": "#include <CLI/CLI.hpp>\n"})
         self.expect("import", {"harness/run/a.cpp": "#include <cuda_runtime.h>\n"},
                     {"harness/core/a_test.cpp": "#include <cuda_fp16.h>\n"})
 
