@@ -16,10 +16,25 @@
 
 namespace kv {
 
+/// What the next choices decide. A source may keep a stream of its own for each part (and for each
+/// operation), so that a change in one leaves what the others say.
+enum class Part : uint8_t {
+  kSwarm,
+  kShape,
+  kPool,
+  kMask,
+  kData,
+  kExec,
+  kRelation,
+  kOperation,  // one of the operations: the first, then the second, ...
+};
+
 class ChoiceSource {
  public:
   virtual ~ChoiceSource() = default;
   virtual uint64_t below(uint64_t bound) = 0;
+  /// The generator comes to this part; what it chose before is decided.
+  virtual void enter(Part) {}
 
   /// An integer in [low, high]; low for zero.
   uint64_t between(uint64_t low, uint64_t high) { return low + below(high - low + 1); }

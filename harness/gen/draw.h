@@ -18,9 +18,18 @@
 
 namespace kv {
 
+/// How large a case may be, beyond what its budget allows.
+struct DrawLimits {
+  static constexpr uint32_t kNone = ~uint32_t{0};
+  uint32_t steps = 10, requests = 5;
+  uint32_t slots = kNone, queries = kNone;  // of one request, of one row
+  uint32_t query_heads = kNone, head_dim = kNone, layers = kNone;
+};
+
 struct DrawOptions {
   std::vector<std::string> variants = {};  // of the plugin, that a case may force
   AxisSet offered = AxisSet::all();        // what the plugin offers; the rest is not drawn
+  DrawLimits limits = {};
 };
 
 Case draw(ChoiceSource& choices, const DrawOptions& options = {});

@@ -8,8 +8,6 @@
 namespace kv {
 namespace {
 
-constexpr uint32_t kRequestsMax = 5;
-constexpr uint32_t kStepsMax = 10;
 constexpr uint32_t kTreeTokensMax = 48;
 constexpr uint32_t kQueriesBeyondMax = 3;  // query rows that stand before the first slot
 
@@ -25,19 +23,22 @@ struct Live {
 
 class Operations {
  public:
-  Operations(ChoiceSource& choices, const Swarm& swarm, Case& c)
-      : choices_(choices), swarm_(swarm), case_(c), budget_(swarm.budget) {
+  Operations(ChoiceSource& choices, const Swarm& swarm, const DrawLimits& limits, Case& c)
+      : choices_(choices), swarm_(swarm), limits_(limits), case_(c), budget_(swarm.budget) {
     const Shape& s = c.shape;
     cost_unit_ = uint64_t{256} * s.query_heads * (s.head_dim_k + s.head_dim_v) * s.layers;
     // The longest cache that one tile of query rows may see for half of the budget.
     longest_ = static_cast<uint32_t>(std::clamp<uint64_t>(budget_ / 2 / cost_unit_ * 16, 16, 2048));
+    longest_ = std::min(longest_, limits.slots);
   }
 
   void draw() {
+    choices_.enter(Part::kOperation);
     admit();
-    const auto steps = choices_.between(1, kStepsMax);
+    const auto steps = choices_.between(1, limits_.steps);
     for (uint64_t i = 0; i < steps && budget_ > 0; ++i) {
-      if (swarm_.batches && admitted_ < kRequestsMax && choices_.one_in(2)) admit();
+      choices_.enter(Part::kOperation);
+      if (swarm_.batches && admitted_ < limits_.requests && choices_.one_in(2)) admit();
       if (live_.empty()) admit();
       step();
       if (swarm_.cancels && choices_.one_in(3)) leave();
@@ -121,8 +122,12 @@ class Operations {
 
   // To the left only before the first real token; to the right for good.
   void pad(const Live& live, op::StepRow& row) {
+    uint32_t room = limits_.slots - live.slots - row.append;
     const auto some = [&] {
-      return static_cast<uint32_t>(choices_.pick<uint64_t>({1, 2, page_slots(), page_slots() + 1}));
+      const auto wanted = choices_.pick<uint64_t>({1, 2, page_slots(), page_slots() + 1});
+      const auto pads = static_cast<uint32_t>(std::min<uint64_t>(wanted, room));
+      room -= pads;
+      return pads;
     };
     if (live.real_tokens == 0 && choices_.one_in(2)) row.pad_left = some();
     if (choices_.one_in(4)) row.pad_right = some();
@@ -141,7 +146,8 @@ class Operations {
     const uint64_t most =
         beyond ? live.slots + choices_.between(1, kQueriesBeyondMax) : uint64_t{live.slots};
     if (beyond && choices_.one_in(2)) wanted = most;
-    return static_cast<uint32_t>(std::min({wanted, most, affordable(live)}));
+    return static_cast<uint32_t>(
+        std::min({wanted, most, affordable(live), uint64_t{limits_.queries}}));
   }
 
   // Query rows that the budget still pays for, at least one tile.
@@ -205,6 +211,7 @@ class Operations {
 
   ChoiceSource& choices_;
   const Swarm& swarm_;
+  const DrawLimits& limits_;
   Case& case_;
   uint64_t budget_ = 0;
   uint64_t cost_unit_ = 0;  // of 16 query rows over 16 slots
@@ -217,8 +224,8 @@ class Operations {
 
 }  // namespace
 
-void draw_operations(ChoiceSource& choices, const Swarm& swarm, Case& c) {
-  Operations(choices, swarm, c).draw();
+void draw_operations(ChoiceSource& choices, const Swarm& swarm, const DrawLimits& limits, Case& c) {
+  Operations(choices, swarm, limits, c).draw();
 }
 
 }  // namespace kv

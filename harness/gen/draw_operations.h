@@ -6,11 +6,12 @@
 
 #include "harness/case/case.h"
 #include "harness/gen/choice_source.h"
+#include "harness/gen/draw.h"
 #include "harness/gen/swarm.h"
 
 namespace kv {
 
 /// Fills c.ops and c.pool.page_count; the other settings are drawn already.
-void draw_operations(ChoiceSource& choices, const Swarm& swarm, Case& c);
+void draw_operations(ChoiceSource& choices, const Swarm& swarm, const DrawLimits& limits, Case& c);
 
 }  // namespace kv

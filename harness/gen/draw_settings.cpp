@@ -115,10 +115,14 @@ Design draw_design(ChoiceSource& choices) {
 
 Case draw_settings(ChoiceSource& choices, const Swarm& swarm) {
   Case c;
+  choices.enter(Part::kShape);
   c.shape = draw_shape(choices, swarm);
+  choices.enter(Part::kPool);
   c.pool = draw_pool(choices, swarm);
+  choices.enter(Part::kMask);
   c.mask = draw_mask(choices, swarm, c.pool);
   if (swarm.masks && choices.one_in(2)) draw_encoding(choices, c.mask);
+  choices.enter(Part::kData);
   if (swarm.designs) c.data.design = draw_design(choices);
   if (c.data.design == Design::kDyadic) c.shape.scale = kLn2;
   // Subset select needs a score of -64 within the range of fp16.
