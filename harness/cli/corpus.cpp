@@ -10,6 +10,7 @@
 #include "harness/case/json.h"
 #include "harness/case/timeline.h"
 #include "harness/core/hash.h"
+#include "harness/history/twin.h"
 #include "harness/relation/relation.h"
 
 namespace kv::cli {
@@ -71,7 +72,9 @@ std::vector<std::string> corpus_files(const std::string& root) {
 
 Result<Case> load_checked_case(const std::string& path) {
   KV_ASSIGN_OR_RETURN(Case c, load_case(path));
-  if (!c.exec.relation.empty() && find_relation(c.exec.relation) == nullptr)
+  const bool known = c.engine ? find_twin(c.exec.relation) != nullptr
+                              : find_relation(c.exec.relation) != nullptr;
+  if (!c.exec.relation.empty() && !known)
     return bad_input(path + ": exec.relation: expected the name of a relation, got \"" +
                      c.exec.relation + "\"");
   const auto timeline = Timeline::create(c);

@@ -10,6 +10,7 @@
 #include "harness/case/json.h"
 #include "harness/case/text_file.h"
 #include "harness/cli/corpus.h"
+#include "harness/cli/history_bench.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/processor_time.h"
@@ -17,9 +18,7 @@
 #include "harness/gen/draw_history.h"
 #include "harness/history/engine_service.h"
 #include "harness/history/explain.h"
-#include "harness/history/remote_engine.h"
 #include "harness/run/findings.h"
-#include "harness/run/wire.h"
 
 namespace kv::cli {
 namespace {
@@ -31,47 +30,6 @@ using Clock = std::chrono::steady_clock;
 constexpr uint64_t kDrawnDefault = 200;
 constexpr double kValueSteps = 0.25;  // of the steps with queries: outputs against the reference
 constexpr size_t kToldMax = 1000;     // failures in the JSON; all are counted
-
-/// A worker that has loaded the plugin.
-Result<std::unique_ptr<WorkerProcess>> start_worker(const BenchOptions& bench) {
-  const std::string plugin = bench.plugin_path.empty() ? default_plugin_path() : bench.plugin_path;
-  WorkerSpec spec;
-  spec.arguments = {"worker", "--device", device_name(bench.device), "--plugin", plugin};
-  spec.silence_max = std::chrono::milliseconds(static_cast<int64_t>(bench.call_seconds * 1000));
-  spec.memory_bytes_max = bench.memory_mib << 20;
-  KV_ASSIGN_OR_RETURN(auto worker, WorkerProcess::start(spec));
-  const WorkerEvent event = worker->receive();
-  if (const auto* ending = std::get_if<Ending>(&event)) {
-    return bad_input("loading the plugin '" + plugin + "' ended the worker: " + ending->message);
-  }
-  const auto hello = decode_hello(std::get<Frame>(event).payload);
-  if (!hello) return bad_input("the plugin '" + plugin + "' damaged its worker");
-  if (hello->error) return *hello->error;
-  if (!hello->engine_level) return unsupported("the plugin '" + plugin + "' has no engine level");
-  return worker;
-}
-
-/// One history in the worker; a worker that has ended is replaced before the next.
-class HistoryBench {
- public:
-  explicit HistoryBench(const BenchOptions& bench) : bench_(bench) {}
-
-  Result<HistoryResult> run(const Case& c, const JudgeSettings& settings) {
-    if (worker_ == nullptr) {
-      KV_ASSIGN_OR_RETURN(worker_, start_worker(bench_));
-    }
-    RemoteEngine engine(*worker_);
-    KV_RETURN_IF_ERROR(engine.create(c));
-    HistoryResult result = run_history(c, engine, settings);
-    if (engine.worker_ended()) worker_.reset();
-    return result;
-  }
-  void refresh() { worker_.reset(); }
-
- private:
-  const BenchOptions& bench_;
-  std::unique_ptr<WorkerProcess> worker_;
-};
 
 bool same_finding(const MaybeFinding& a, const MaybeFinding& b) {
   return a.has_value() == b.has_value() &&
@@ -94,11 +52,18 @@ Result<Certified> certify(HistoryBench& bench, const Case& c, const HistoryResul
 }
 
 Json stats_json(const HistoryStats& s) {
-  return {{"operations", s.operations},    {"calls", s.calls},
-          {"succeeded", s.succeeded},      {"refused", s.refused},
-          {"no_room", s.exhausted},        {"slots_read", s.slots_read},
-          {"value_steps", s.values.steps}, {"value_steps_judged", s.values.steps_judged},
-          {"value_rows", s.values.rows},   {"value_elements", s.values.elements}};
+  return {{"operations", s.operations},
+          {"calls", s.calls},
+          {"succeeded", s.succeeded},
+          {"refused", s.refused},
+          {"no_room", s.exhausted},
+          {"slots_read", s.slots_read},
+          {"value_steps", s.values.steps},
+          {"value_steps_judged", s.values.steps_judged},
+          {"value_rows", s.values.rows},
+          {"value_elements", s.values.elements},
+          {"twins", s.twins},
+          {"twin_rows", s.values.shared}};
 }
 
 std::string stats_text(const HistoryStats& s) {
@@ -108,9 +73,12 @@ std::string stats_text(const HistoryStats& s) {
   return fmt::format(
       "{} operations, {} calls: {} ok, {} refused, {} without room; {} slots by content\n"
       "values      {} of {} steps with queries ({:.3f}), {} rows, {} elements against the "
-      "reference{}\n",
+      "reference{}\n"
+      "twins       {} histories again under other circumstances: {} rows of equal tokens held "
+      "against the first run's, {} against its own\n",
       s.operations, s.calls, s.succeeded, s.refused, s.exhausted, s.slots_read, v.steps_judged,
-      v.steps, fraction, v.rows, v.elements, v.not_offered ? "; the engine has no attention" : "");
+      v.steps, fraction, v.rows, v.elements, v.not_offered ? "; the engine has no attention" : "",
+      s.twins, v.shared, v.repeats);
 }
 
 /// Tells it; writes the trace beside the case where there is a case file.
@@ -156,6 +124,7 @@ class HistoryCheck {
   Result<void> judge(uint64_t index) {
     PhiloxSource choices(options_.seed, index);
     Case c = draw_history(choices, {.attends = true});
+    draw_twin(choices, c);
     c.name = fmt::format("history {} of seed {}", index, options_.seed);
     const auto result = bench_.run(c, {.value_steps = kValueSteps});
     if (!result.ok() && result.error().kind == ErrorKind::kUnsupported) {

@@ -31,15 +31,20 @@ struct SlotBytes {
   std::vector<std::byte> key, value;  // [kv_heads, head_dim], kv_dtype
 };
 
+/// What a step attended to, of each layer, rows one after another.
+struct StepOutputs {
+  std::vector<std::vector<std::byte>> outputs;  // [sum of queries, query_heads, head_dim_v]
+  std::vector<std::vector<float>> lses;         // as conventions.lse_layout says
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
   virtual Answer perform(const Call& call) = 0;
   virtual Result<EngineState> snapshot(CacheKind cache) = 0;
   virtual std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) = 0;
-  /// Outputs of each layer, rows one after another, of a step that asked for them and has ended;
-  /// given once. [sum of queries, query_heads, head_dim_v], output dtype.
-  virtual std::vector<std::vector<std::byte>> take_outputs(uint64_t) { return {}; }
+  /// Of a step that asked for outputs and has ended; given once.
+  virtual StepOutputs take_outputs(uint64_t) { return {}; }
   /// What the device beneath has found since this was last asked, in words.
   virtual std::vector<std::string> take_device_findings() { return {}; }
 };

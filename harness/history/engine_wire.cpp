@@ -143,6 +143,10 @@ template <Of<request::TakeOutputs> S>
 void fields(auto& io, S& x) {
   io(x.step);
 }
+template <Of<StepOutputs> S>
+void fields(auto& io, S& x) {
+  io(x.outputs), io(x.lses);
+}
 template <Of<EngineReply> S>
 void fields(auto& io, S& x) {
   io(x.error), io(x.answer), io(x.target), io(x.draft), io(x.slots), io(x.outputs);

@@ -43,7 +43,7 @@ struct EngineReply {
   Answer answer;
   std::optional<EngineState> target, draft;
   std::vector<SlotBytes> slots;
-  std::vector<std::vector<std::byte>> outputs;
+  StepOutputs outputs;
   std::vector<std::string> device_findings;  // since the last reply
 };
 

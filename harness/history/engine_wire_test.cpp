@@ -40,7 +40,7 @@ EngineReply reply() {
   r.target->requests.push_back({.request = RequestId(3), .tables = {{0, -1}, {}}});
   r.target->prefixes.push_back({.parent = -1, .tokens = {9}, .pages = {0}});
   r.slots.push_back({.status = CallStatus::kRefused, .key = {std::byte{7}}, .value = {}});
-  r.outputs = {{std::byte{1}, std::byte{2}}, {}};
+  r.outputs = {.outputs = {{std::byte{1}, std::byte{2}}, {}}, .lses = {{1.5f}, {}}};
   r.device_findings = {"a race"};
   return r;
 }

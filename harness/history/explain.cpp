@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "harness/case/names.h"
+#include "harness/history/twin.h"
 
 namespace kv {
 namespace {
@@ -120,6 +121,11 @@ Metadata metadata_of(const Case& c, const HistoryFinding& f, std::span<const OpR
   return m;
 }
 
+std::string_view twin_purpose(const std::string& name) {
+  const TwinRelation* relation = find_twin(name);
+  return relation == nullptr ? "" : relation->purpose;
+}
+
 std::string mask_shape(const Case& c) {
   std::string text = fmt::format("causal {}", name_of(c.mask.causal));
   for (const CacheGroup& group : cache_groups(c)) {
@@ -137,6 +143,7 @@ std::string explain_history(const Case& c, const HistoryFinding& f,
   std::string out = fmt::format("found by    {}{}\noperation   ops[{}]: {}\nwhat        {}\n",
                                 check_name(f.check), f.draft ? " (draft cache)" : "", f.op_index,
                                 f.operation, f.message);
+  if (!f.twin.empty()) out += fmt::format("twin        {}: {}\n", f.twin, twin_purpose(f.twin));
   out += fmt::format(
       "where       request {}, batch slot {}, slot {}, layer {}, page {} ({} references)\n",
       known(m.request), known(m.batch_slot), known(m.slot), known(m.layer), known(m.page),
@@ -162,6 +169,7 @@ Json finding_json(const Case& c, const HistoryFinding& f, std::span<const OpReco
                {"operation", f.operation},
                {"message", f.message},
                {"draft", f.draft},
+               {"twin", f.twin},
                {"request", m.request},
                {"batch_slot", m.batch_slot},
                {"slot", m.slot},

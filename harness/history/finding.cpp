@@ -32,6 +32,8 @@ std::string_view check_name(CheckClass check) {
       return "leak";
     case CheckClass::kValues:
       return "values";
+    case CheckClass::kEcho:
+      return "echo";
   }
   return "?";
 }

@@ -1,6 +1,6 @@
 // Purpose: what is wrong with an engine's history, and which class of check says so.
 // Contract: plain values; the classes stand in the order in which they are looked at, and all but
-// kValues are decided without a floating-point comparison.
+// kValues are decided without a floating-point comparison: an echo is equal bits or is not.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,7 @@ enum class CheckClass : uint8_t {
   kProgress,    // no room, where there is room
   kLeak,        // nothing is left when all requests are gone
   kValues,      // attention against the reference
+  kEcho,        // the same tokens give the same bits, whatever else happens
 };
 std::string_view check_name(CheckClass check);
 
@@ -35,6 +36,7 @@ struct HistoryFinding {
   std::string message = {};  // what, where, expected, got
   uint32_t op_index = 0;     // the number of operations when it was found at the end
   std::string operation = {};
+  std::string twin = {};  // the relation (twin.h) in whose second run it was found; "": the first
   std::optional<RequestId> request = {};
   std::optional<uint32_t> page = {};
   std::optional<uint64_t> slot = {};

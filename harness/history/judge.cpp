@@ -13,6 +13,8 @@ HistoryStats& HistoryStats::operator+=(const HistoryStats& other) {
   refused += other.refused;
   exhausted += other.exhausted;
   slots_read += other.slots_read;
+  twins += other.twins;
+  twin_operations += other.twin_operations;
   values += other.values;
   for (size_t i = 0; i < kOpKinds; ++i) {
     met[i] += other.met[i];
@@ -35,15 +37,15 @@ HistoryJudge::HistoryJudge(const Case& c, Engine& engine, const JudgeSettings& s
       settings_(settings),
       model_(c),
       provenance_(c, engine),
-      values_(c, settings.value_steps) {}
+      values_(c, settings.value_steps, settings.conventions, settings.echo) {}
 
-MaybeFinding HistoryJudge::perform(const Op& op) {
+MaybeFinding HistoryJudge::perform(const Op& op, const Told* told) {
   const size_t kind = op.index();
   ++stats_.met[kind];
   if (last_kind_ < kOpKinds) ++stats_.adjacent[last_kind_][kind];
   last_kind_ = kind;
   ++stats_.operations;
-  MaybeFinding found = perform_now(op);
+  MaybeFinding found = perform_now(op, told);
   stats_.slots_read = provenance_.slots_read();
   stats_.counters = state_.counters;
   stats_.values = values_.counts();
@@ -52,8 +54,8 @@ MaybeFinding HistoryJudge::perform(const Op& op) {
   return found;
 }
 
-MaybeFinding HistoryJudge::perform_now(const Op& op) {
-  std::optional<Planned> planned = model_.plan(op);
+MaybeFinding HistoryJudge::perform_now(const Op& op, const Told* told) {
+  std::optional<Planned> planned = model_.plan(op, told);
   if (!planned) return std::nullopt;
   ++stats_.calls;
   const Answer answer = perform_call(*planned);
@@ -68,6 +70,7 @@ MaybeFinding HistoryJudge::perform_now(const Op& op) {
   if (!found) found = check_admitted(*planned, answer);
   if (!found) {
     model_.apply(*planned, answer);
+    if (settings_.keep_happened && answer.status == CallStatus::kOk) keep(op, *planned);
     found = check_state(*planned, answer);
   }
   if (!found) found = check_bytes();
@@ -227,6 +230,7 @@ HistoryResult run_history(const Case& c, Engine& engine, const JudgeSettings& se
   if (!result.finding) result.finding = judge.finish();
   result.stats = judge.stats();
   result.records = judge.records();
+  result.happened = judge.happened();
   return result;
 }
 

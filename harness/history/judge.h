@@ -25,6 +25,7 @@ inline constexpr size_t kOpKinds = std::variant_size_v<Op>;
 struct HistoryStats {
   uint64_t operations = 0, calls = 0, succeeded = 0, refused = 0, exhausted = 0;
   uint64_t slots_read = 0;
+  uint64_t twins = 0, twin_operations = 0;
   std::array<uint64_t, kOpKinds> met = {};                             // operations by kind
   std::array<std::array<uint64_t, kOpKinds>, kOpKinds> adjacent = {};  // [first][second]
   EngineCounters counters;                                             // of the engine
@@ -48,26 +49,41 @@ struct OpRecord {
   EngineState state;  // after it
 };
 
+/// What an operation that succeeded was, for when it happens again (twin.h): rows as they were
+/// made, and their tokens.
+struct Happened {
+  uint32_t op_index = 0;
+  Op op;
+  Told told;
+  std::vector<call::Admit> contents = {};  // of requests that have theirs from others now
+};
+
 struct JudgeSettings {
   uint32_t everything_every = 16;  // operations between two checks of all bytes
   double value_steps = 0;          // fraction of the steps whose outputs are judged
   bool record = false;             // keep an OpRecord of each operation
+  Conventions conventions = {};
+  Echo* echo = nullptr;  // hears all outputs
+  bool keep_happened = false;
 };
 
 class HistoryJudge {
  public:
   HistoryJudge(const Case& c, Engine& engine, const JudgeSettings& settings);
 
-  MaybeFinding perform(const Op& op);
+  /// `told`: of an operation that happened before, in another history.
+  MaybeFinding perform(const Op& op, const Told* told = nullptr);
   /// Ends all requests; nothing may be left; a fresh request is then served as ever.
   MaybeFinding finish();
 
   const Model& model() const { return model_; }
   const HistoryStats& stats() const { return stats_; }
   const std::vector<OpRecord>& records() const { return records_; }
+  const std::vector<Happened>& happened() const { return happened_; }
 
  private:
-  MaybeFinding perform_now(const Op& op);
+  MaybeFinding perform_now(const Op& op, const Told* told);
+  void keep(const Op& op, const Planned& planned);
   Answer perform_call(Planned& planned);
   MaybeFinding check_values(const Planned& planned, const Answer& answer);
   MaybeFinding check_answer(const Planned& planned, const Answer& answer) const;
@@ -98,6 +114,7 @@ class HistoryJudge {
   std::vector<FlyingPages> flying_;
   std::set<uint64_t> handles_;  // ever given
   std::vector<OpRecord> records_;
+  std::vector<Happened> happened_;
   HistoryStats stats_;
   uint32_t op_index_ = 0;
   size_t last_kind_ = kOpKinds;
@@ -109,6 +126,7 @@ struct HistoryResult {
   MaybeFinding finding;
   HistoryStats stats;
   std::vector<OpRecord> records;
+  std::vector<Happened> happened;
 };
 HistoryResult run_history(const Case& c, Engine& engine, const JudgeSettings& settings);
 

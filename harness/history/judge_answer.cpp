@@ -177,8 +177,9 @@ MaybeFinding HistoryJudge::check_empty() const {
 }
 
 MaybeFinding HistoryJudge::finish() {
+  settings_.keep_happened = false;
   const auto epilogue = [this](const Op& op) {
-    MaybeFinding found = perform_now(op);
+    MaybeFinding found = perform_now(op, nullptr);
     if (found) found->op_index = op_index_;
     return found;
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "harness/core/check.h"
 #include "harness/history/model.h"
@@ -190,13 +191,13 @@ StepOutputs LocalEngine::room_for(const call::Step& step) const {
   const uint32_t layers = step.draft ? case_.engine->draft_layers : s.layers;
   // All ones are NaN in every format: what is not written shows.
   const std::vector<std::byte> unwritten(elements * dtype_bytes(s.output_dtype), std::byte{0xFF});
-  return {.outputs = std::vector(layers, unwritten),
-          .lses = std::vector(layers, std::vector<float>(queries * s.query_heads))};
+  const std::vector<float> unset(queries * s.query_heads, std::numeric_limits<float>::quiet_NaN());
+  return {.outputs = std::vector(layers, unwritten), .lses = std::vector(layers, unset)};
 }
 
-std::vector<std::vector<std::byte>> LocalEngine::take_outputs(uint64_t step) {
+StepOutputs LocalEngine::take_outputs(uint64_t step) {
   const auto node = outputs_.extract(step);
-  return node.empty() ? std::vector<std::vector<std::byte>>() : std::move(node.mapped().outputs);
+  return node.empty() ? StepOutputs() : std::move(node.mapped());
 }
 
 kv_status LocalEngine::call_engine(const call::Complete& complete, Answer&, kv_error& error) {

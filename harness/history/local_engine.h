@@ -15,12 +15,6 @@
 
 namespace kv {
 
-/// Where a step writes: output and LSE of each layer, rows one after another.
-struct StepOutputs {
-  std::vector<std::vector<std::byte>> outputs;  // [layer]
-  std::vector<std::vector<float>> lses;
-};
-
 class LocalEngine final : public Engine {
  public:
   /// Unsupported when the engine does not offer what the case asks for.
@@ -30,7 +24,7 @@ class LocalEngine final : public Engine {
   Answer perform(const Call& call) override;
   Result<EngineState> snapshot(CacheKind cache) override;
   std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) override;
-  std::vector<std::vector<std::byte>> take_outputs(uint64_t step) override;
+  StepOutputs take_outputs(uint64_t step) override;
 
  private:
   LocalEngine(const kv_engine_level& level, const Case& c);

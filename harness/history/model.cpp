@@ -26,7 +26,8 @@ Model::Model(const Case& c) : case_(c), groups_(cache_groups(c)) {
   KV_CHECK(c.engine.has_value(), "a case for the kernel level has no history");
 }
 
-std::optional<Planned> Model::plan(const Op& op) {
+std::optional<Planned> Model::plan(const Op& op, const Told* told) {
+  told_ = told;
   return std::visit([this](const auto& o) { return plan_op(o); }, op);
 }
 

@@ -53,6 +53,13 @@ struct ModelRequest {
   uint64_t settled = 0;            // slots before this one are not speculative
 };
 
+/// The tokens that an operation had when its history ran first, for when it runs again under other
+/// circumstances: of an admission the prompt; of each row of a step all that its cache held after
+/// it. The row then brings its request there, and is left out where that is not possible.
+struct Told {
+  std::vector<std::vector<uint64_t>> tokens;
+};
+
 /// A launched step that has not completed.
 struct FlyingStep {
   uint64_t number = 0;
@@ -72,7 +79,7 @@ class Model {
   explicit Model(const Case& c);
 
   /// Nothing: the operation has no call here (restore of what was never saved).
-  std::optional<Planned> plan(const Op& op);
+  std::optional<Planned> plan(const Op& op, const Told* told = nullptr);
   void apply(const Planned& planned, const Answer& answer);
 
   const std::map<RequestId, ModelRequest>& requests() const { return requests_; }
@@ -116,6 +123,7 @@ class Model {
   Plan hostile_restore(const op::Hostile& hostile);
 
   // model_step.cpp
+  bool follow(ModelRequest& r, const std::vector<uint64_t>& target, op::StepRow& row, bool draft);
   const char* why_no_row(const ModelRequest& r, const op::StepRow& row, bool draft);
   call::StepRow plan_row(ModelRequest& r, const op::StepRow& row, bool draft);
   void apply_row(const call::StepRow& row, bool draft);
@@ -150,6 +158,7 @@ class Model {
 
   const Case& case_;
   std::vector<CacheGroup> groups_;
+  const Told* told_ = nullptr;  // of the operation that is being planned
   std::map<RequestId, ModelRequest> requests_;
   std::map<RequestId, std::vector<uint64_t>> streams_;  // of every request ever, as it was last
   std::map<RequestId, uint64_t> made_up_;               // tokens for each request

@@ -28,7 +28,9 @@ Model::Plan Model::plan_op(const op::Admit& admit) {
                    .side_input = admit.side_input,
                    .slots_max = admit.slots_max == 0 ? e.context_limit : admit.slots_max,
                    .position_offset = admit.position_offset};
-  if (admit.prefix_of) {
+  if (told_ != nullptr) {
+    call.tokens = told_->tokens.at(0);
+  } else if (admit.prefix_of) {
     const ModelRequest* source = find(*admit.prefix_of);
     const auto& stream = source != nullptr ? source->stream : streams_[*admit.prefix_of];
     const uint64_t shared = std::min<uint64_t>(admit.prefix_tokens, stream.size());

@@ -31,6 +31,28 @@ const char* Model::why_no_row(const ModelRequest& r, const op::StepRow& row, boo
   return nullptr;
 }
 
+// Where the request has gone another way, no row can bring it back.
+bool Model::follow(ModelRequest& r, const std::vector<uint64_t>& target, op::StepRow& row,
+                   bool draft) {
+  const auto& slots = cache_of(r, draft);
+  if (slots.size() > target.size()) return false;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].token != target[i]) return false;
+  }
+  const auto [mine, theirs] =
+      std::mismatch(r.stream.begin(), r.stream.end(), target.begin(), target.end());
+  const auto common = static_cast<size_t>(mine - r.stream.begin());
+  if (common < std::max(r.slots.size(), r.draft.size()) && theirs != target.end()) return false;
+  if (theirs != target.end()) {
+    r.stream.resize(common);
+    r.stream.insert(r.stream.end(), theirs, target.end());
+  }
+  const uint64_t missing = target.size() - slots.size();
+  row.append = static_cast<uint32_t>(std::min<uint64_t>(missing, engine().step_tokens_max));
+  if (row.append < missing) row.speculative = 0;  // there is more to come before that
+  return true;
+}
+
 // `row.append` and `row.queries` are final here.
 call::StepRow Model::plan_row(ModelRequest& r, const op::StepRow& row, bool draft) {
   const auto& slots = cache_of(r, draft);
@@ -62,9 +84,12 @@ std::optional<Planned> Model::plan_op(const op::Step& step) {
   call::Step call{.draft = step.draft};
   if (step.padded_layout) call.layout = step.padded_left ? KV_LAYOUT_PAD_LEFT : KV_LAYOUT_PAD_RIGHT;
   std::set<RequestId> seen;
-  for (const op::StepRow& asked : step.rows) {
+  for (size_t i = 0; i < step.rows.size(); ++i) {
+    const op::StepRow& asked = step.rows[i];
     ModelRequest* r = find_mutable(asked.request);
-    if (r == nullptr || r->life != Life::kActive) {
+    const bool active = r != nullptr && r->life == Life::kActive;
+    if (!active && told_ != nullptr) continue;
+    if (!active) {
       planned.why = "a row's request is not active";
       call.rows.push_back({.request = asked.request,
                            .handle = r == nullptr ? old_handles_[asked.request] : r->handle,
@@ -77,7 +102,8 @@ std::optional<Planned> Model::plan_op(const op::Step& step) {
       continue;
     }
     op::StepRow row = asked;
-    row.append = appended_tokens(*r, asked, step, engine().step_tokens_max);
+    if (told_ != nullptr && !follow(*r, told_->tokens.at(i), row, step.draft)) continue;
+    if (told_ == nullptr) row.append = appended_tokens(*r, asked, step, engine().step_tokens_max);
     row.speculative = std::min(row.speculative, row.append);
     if (row.append != asked.append) row.tree_parents.clear();
     // Earlier slots may have expired.

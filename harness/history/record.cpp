@@ -30,7 +30,55 @@ void add_rows(const call::Step& step, const EngineState& state, std::vector<Page
   }
 }
 
+std::vector<uint64_t> tokens_of(const std::vector<StoredToken>& slots) {
+  std::vector<uint64_t> tokens;
+  for (const StoredToken& slot : slots) tokens.push_back(slot.token);
+  return tokens;
+}
+
+/// What would bring the request's content about.
+call::Admit content_of(const ModelRequest& r) {
+  return {.request = r.request,
+          .owner = r.owner,
+          .side_input = r.side_input,
+          .tokens = tokens_of(r.slots),
+          .histories = {},
+          .previous = {},
+          .slots_max = r.slots_max,
+          .position_offset = r.position_offset};
+}
+
 }  // namespace
+
+// The model has applied it.
+void HistoryJudge::keep(const Op& op, const Planned& planned) {
+  if (std::holds_alternative<op::FailAllocation>(op)) return;
+  Happened kept{.op_index = op_index_, .op = op, .told = {}};
+  if (const auto* admit = std::get_if<call::Admit>(&planned.call)) {
+    kept.told.tokens = {admit->tokens};
+  } else if (const auto* step = std::get_if<call::Step>(&planned.call)) {
+    auto& rows = std::get<op::Step>(kept.op).rows;
+    rows.clear();
+    for (const call::StepRow& row : step->rows) {
+      const ModelRequest& r = *model_.find(row.request);
+      rows.push_back({.request = row.request,
+                      .append = row.append,
+                      .queries = row.queries,
+                      .tree_parents = row.tree_parents,
+                      .speculative = row.speculative});
+      kept.told.tokens.push_back(tokens_of(step->draft ? r.draft : r.slots));
+    }
+  } else if (const auto* fork = std::get_if<call::Fork>(&planned.call)) {
+    kept.contents = {content_of(*model_.find(fork->child))};
+  } else if (const auto* restore = std::get_if<call::Restore>(&planned.call)) {
+    kept.contents = {content_of(*model_.find(restore->admission.request))};
+  } else if (const auto* reorder = std::get_if<call::Reorder>(&planned.call)) {
+    for (const RequestId beam : reorder->beams) {
+      kept.contents.push_back(content_of(*model_.find(beam)));
+    }
+  }
+  happened_.push_back(std::move(kept));
+}
 
 void HistoryJudge::record(const Planned& planned, const Answer& answer) {
   OpRecord record{.op_index = op_index_,

@@ -53,7 +53,7 @@ std::vector<SlotBytes> RemoteEngine::read(CacheKind cache, std::span<const SlotP
   return ask(request::Read{cache, {places.begin(), places.end()}}).slots;
 }
 
-std::vector<std::vector<std::byte>> RemoteEngine::take_outputs(uint64_t step) {
+StepOutputs RemoteEngine::take_outputs(uint64_t step) {
   return ask(request::TakeOutputs{step}).outputs;
 }
 

@@ -23,7 +23,7 @@ class RemoteEngine final : public Engine {
   Answer perform(const Call& call) override;
   Result<EngineState> snapshot(CacheKind cache) override;
   std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) override;
-  std::vector<std::vector<std::byte>> take_outputs(uint64_t step) override;
+  StepOutputs take_outputs(uint64_t step) override;
   std::vector<std::string> take_device_findings() override;
 
   bool worker_ended() const { return !ending_.empty(); }

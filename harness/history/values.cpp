@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/core/hash.h"
 #include "harness/core/philox.h"
+#include "harness/plugin/kverify_plugin.h"
 #include "reference/case_shape.h"
 #include "reference/decide.h"
 #include "reference/visible.h"
@@ -14,6 +16,7 @@ namespace kv {
 namespace {
 
 constexpr uint64_t kSampleUse = 0x76616c756573;  // "values": this use of the data seed
+constexpr double kLog2e = 0x1.71547652b82fep+0;
 
 // What the reference is told here is all that the attention depends on.
 bool is_plain(const Shape& s) {
@@ -28,27 +31,41 @@ ValueCounts& ValueCounts::operator+=(const ValueCounts& other) {
   steps_judged += other.steps_judged;
   rows += other.rows;
   elements += other.elements;
+  repeats += other.repeats;
+  shared += other.shared;
   not_offered = not_offered || other.not_offered;
   return *this;
 }
 
-Values::Values(const Case& c, double fraction)
+Values::Values(const Case& c, double fraction, const Conventions& conventions, Echo* echo)
     : case_(c),
       content_(c),
       groups_(cache_groups(c)),
       fraction_(is_plain(c.shape) ? fraction : 0),
+      conventions_(conventions),
+      echo_(echo),
       profile_(reference::resolve_profile({.shape = c.shape})) {}
 
 bool Values::wants(const call::Step& step) {
   const bool queries = std::any_of(step.rows.begin(), step.rows.end(),
                                    [](const call::StepRow& row) { return row.queries > 0; });
-  if (!queries || fraction_ <= 0) return false;
+  if (!queries || (fraction_ <= 0 && echo_ == nullptr)) return false;
   const uint64_t random = Philox{case_.data.seed ^ kSampleUse}.word(0, counts_.steps++);
-  return !counts_.not_offered && static_cast<double>(random >> 11) * 0x1p-53 < fraction_;
+  judged_next_ = static_cast<double>(random >> 11) * 0x1p-53 < fraction_;
+  return !counts_.not_offered && (judged_next_ || echo_ != nullptr);
+}
+
+ValueCounts Values::counts() const {
+  ValueCounts counts = counts_;
+  if (echo_ != nullptr) {
+    counts.repeats = echo_->repeats();
+    counts.shared = echo_->shared();
+  }
+  return counts;
 }
 
 void Values::note(const Model& model, const call::Step& step, uint64_t number) {
-  Step noted{.number = number, .draft = step.draft};
+  Step noted{.number = number, .draft = step.draft, .judged = judged_next_};
   for (const call::StepRow& row : step.rows) {
     const ModelRequest& r = *model.find(row.request);
     noted.rows.push_back({.request = row.request,
@@ -87,33 +104,45 @@ int64_t Values::window_left(const Step& step, uint32_t layer) const {
 }
 
 MaybeFinding Values::judge_step(const Step& step, Engine& engine) {
-  const auto outputs = engine.take_outputs(step.number);
+  const StepOutputs seen = engine.take_outputs(step.number);
+  const auto& outputs = seen.outputs;
   const uint32_t layers = step.draft ? case_.engine->draft_layers : case_.shape.layers;
-  size_t bytes = 0;
-  for (const Row& row : step.rows) bytes += output_bytes(row);
-  const bool complete = outputs.size() == layers &&
+  size_t bytes = 0, queries = 0;
+  for (const Row& row : step.rows) {
+    bytes += output_bytes(row);
+    queries += row.queries;
+  }
+  const size_t lses = queries * case_.shape.query_heads;
+  const bool complete = outputs.size() == layers && seen.lses.size() == layers &&
                         std::all_of(outputs.begin(), outputs.end(),
-                                    [bytes](const auto& layer) { return layer.size() == bytes; });
+                                    [bytes](const auto& layer) { return layer.size() == bytes; }) &&
+                        std::all_of(seen.lses.begin(), seen.lses.end(),
+                                    [lses](const auto& layer) { return layer.size() == lses; });
   if (!complete) {
     return HistoryFinding{
         .check = CheckClass::kValues,
-        .message = fmt::format("step {}: expected {} bytes of output of each of {} layers, got {} "
-                               "layers, or others",
-                               step.number, bytes, layers, outputs.size())};
+        .message = fmt::format("step {}: expected {} bytes of output and {} LSE of each of {} "
+                               "layers, got {} layers, or others",
+                               step.number, bytes, lses, layers, outputs.size())};
   }
-  ++counts_.steps_judged;
+  counts_.steps_judged += step.judged;
   for (uint32_t layer = 0; layer < layers; ++layer) {
-    const std::byte* output = outputs[layer].data();
+    LayerRows at{.layer = {.layer = layer, .draft = step.draft},
+                 .window_left = window_left(step, layer),
+                 .output = outputs[layer].data(),
+                 .lse = seen.lses[layer].data(),
+                 .queries = queries};
     for (const Row& row : step.rows) {
-      auto found = judge_layer({.row = &row,
-                                .layer = {.layer = layer, .draft = step.draft},
-                                .window_left = window_left(step, layer),
-                                .output = output});
+      at.row = &row;
+      MaybeFinding found;
+      if (step.judged) found = judge_layer(at);
+      if (!found && echo_ != nullptr) found = hear(step, at);
       if (found) {
         found->message = fmt::format("step {}, {}", step.number, found->message);
         return found;
       }
-      output += output_bytes(row);
+      at.output += output_bytes(row);
+      at.first_query += row.queries;
     }
   }
   return std::nullopt;
@@ -160,7 +189,8 @@ MaybeFinding Values::judge_head(const LayerRows& at, uint32_t kv_head,
   const size_t key_row = content_.key_bytes() / s.kv_heads;
   const size_t value_row = content_.value_bytes() / s.kv_heads;
   const size_t query_row = content_.query_bytes() / s.query_heads;
-  std::vector<const std::byte*> keys, values, outputs;
+  std::vector<const std::byte*> keys, values;
+  std::vector<Got> got;
   for (size_t i = 0; i < length; ++i) {
     keys.push_back(keys_.data() + i * content_.key_bytes() + kv_head * key_row);
     values.push_back(values_.data() + i * content_.value_bytes() + kv_head * value_row);
@@ -174,8 +204,9 @@ MaybeFinding Values::judge_head(const LayerRows& at, uint32_t kv_head,
       rows.push_back({.query = queries_.data() + (q * s.query_heads + head) * query_row,
                       .visible = visible[q],
                       .anchor = static_cast<int64_t>(slot)});
-      outputs.push_back(at.output +
-                        (q * s.query_heads + head) * s.head_dim_v * dtype_bytes(s.output_dtype));
+      got.push_back({.output = at.output + (q * s.query_heads + head) * s.head_dim_v *
+                                               dtype_bytes(s.output_dtype),
+                     .lse = lse_of(at, q, head)});
       places.emplace_back(slot, head);
     }
   }
@@ -188,7 +219,7 @@ MaybeFinding Values::judge_head(const LayerRows& at, uint32_t kv_head,
   if (rows.empty()) return std::nullopt;
   const auto& estimate = estimator_.run(block, profile_);
   for (size_t r = 0; r < rows.size(); ++r) {
-    auto found = judge_output(block, r, estimate.rows[r], outputs[r]);
+    auto found = judge_output(block, r, estimate.rows[r], got[r]);
     if (!found) continue;
     found->message =
         fmt::format("request {}, query at slot {}, layer {}{}, head {}, {}", row.request.value,
@@ -205,12 +236,12 @@ MaybeFinding Values::judge_head(const LayerRows& at, uint32_t kv_head,
 
 // One row of one head. An element that the fast tier does not accept is decided, never guessed.
 MaybeFinding Values::judge_output(const reference::HeadBlock& block, size_t row,
-                                  const reference::RowEstimate& estimate, const std::byte* output) {
+                                  const reference::RowEstimate& estimate, const Got& seen) {
   const Shape& s = case_.shape;
   ++counts_.rows;
   if (!estimate.finite) return std::nullopt;
   std::vector<double> got(s.head_dim_v);
-  decode_row(s.output_dtype, output, s.head_dim_v, got.data());
+  decode_row(s.output_dtype, seen.output, s.head_dim_v, got.data());
   std::optional<reference::RowDecider> decider;
   for (uint32_t j = 0; j < s.head_dim_v; ++j) {
     ++counts_.elements;
@@ -233,7 +264,85 @@ MaybeFinding Values::judge_output(const reference::HeadBlock& block, size_t row,
                     answer.want, answer.low, answer.high, got[j], estimate.keys);
     return found;
   }
+  return judge_lse(block, row, estimate, seen.lse);
+}
+
+MaybeFinding Values::judge_lse(const reference::HeadBlock& block, size_t row,
+                               const reference::RowEstimate& e, float seen) {
+  const double factor = conventions_.lse_base == KV_LSE_BASE_2 ? kLog2e : 1, got = seen;
+  ++counts_.elements;
+  HistoryFinding found{.check = CheckClass::kValues};
+  if (std::isnan(got)) {
+    found.message = "LSE: NaN (or not written), though all inputs are finite";
+    return found;
+  }
+  const reference::FastElement fast{e.lse * factor, e.lse_bound_low * factor,
+                                    e.lse_own_error * factor * 2, got};
+  if (!e.vacuous && reference::surely_conforms(fast, DType::kF32).conforms) return std::nullopt;
+  reference::RowDecider decider(reference::row_inputs(block, row), profile_,
+                                case_.shape.output_dtype);
+  const reference::Answer answer = decider.ask({.got = got, .lse_factor = factor});
+  if (answer.decision != reference::Decision::kViolates) return std::nullopt;
+  found.message = fmt::format("LSE: expected {:.9g}, within [{:.9g}, {:.9g}], got {:.9g}; {} keys",
+                              answer.want, answer.low, answer.high, got, e.keys);
+  return found;
+}
+
+float Values::lse_of(const LayerRows& at, uint64_t query, uint64_t head) const {
+  const uint64_t heads = case_.shape.query_heads, all = at.first_query + query;
+  const bool head_major = conventions_.lse_layout == KV_LSE_HEAD_MAJOR;
+  return at.lse[head_major ? head * at.queries + all : all * heads + head];
+}
+
+MaybeFinding Values::hear(const Step& step, const LayerRows& at) {
+  const Row& row = *at.row;
+  const Shape& s = case_.shape;
+  const size_t bytes = size_t{s.query_heads} * s.head_dim_v * dtype_bytes(s.output_dtype);
+  for (uint32_t q = 0; q < row.queries; ++q) {
+    EchoRow heard{.output = {at.output + q * bytes, bytes}, .lses = {}};
+    for (uint32_t head = 0; head < s.query_heads; ++head) {
+      heard.lses.push_back(lse_of(at, q, head));
+    }
+    const EchoPlace place{.request = row.request,
+                          .slot = row.slots.size() - row.queries + q,
+                          .step = step.number,
+                          .layer = at.layer.layer,
+                          .draft = at.layer.draft};
+    if (auto found = echo_->hear(echo_key(row, q, at.layer), heard, place)) return found;
+  }
   return std::nullopt;
+}
+
+// All that may decide the bits of a query: what it sees, and where; and how it was asked, unless
+// that is promised to make no difference.
+uint64_t Values::echo_key(const Row& row, uint32_t query, ContentLayer layer) const {
+  const size_t length = row.slots.size(), own = length - row.queries + query;
+  Hasher hasher;
+  hasher.add(uint64_t{layer.layer} << 1 | layer.draft);
+  if ((conventions_.promises & KV_PROMISE_CHUNK) == 0) {
+    hasher.add(uint64_t{row.queries});
+    hasher.add(uint64_t{length});
+  }
+  hasher.add(row.position_offset);
+  std::vector<uint8_t> visible(own + 1, 1);
+  if (!row.tree_parents.empty()) {
+    const std::vector<uint8_t> real(length, 1);
+    visible = reference::visible_keys({.causal = case_.mask.causal,
+                                       .window_left = -1,
+                                       .window_right = -1,
+                                       .queries = row.queries,
+                                       .real = real,
+                                       .append_slots = row.append,
+                                       .tree_parents = row.tree_parents},
+                                      query);
+  }
+  for (size_t slot = 0; slot < visible.size(); ++slot) {
+    if (visible[slot] == 0) continue;
+    hasher.add(uint64_t{slot});
+    hasher.add(row.slots[slot].history);
+    hasher.add(row.slots[slot].position);
+  }
+  return hasher.digest();
 }
 
 }  // namespace kv

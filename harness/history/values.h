@@ -3,8 +3,9 @@
 // provenance's question, and asked before. Steps are a sample, chosen by the case's data seed; all
 // rows, layers and heads of a chosen step are judged once it has ended. Bounds allow for any
 // arithmetic of a sound kernel (an engine declares none). An engine without attention is asked
-// once. Not judged: LSE, ALiBi, sinks, rotated or scaled K, and queries of slots that a shift has
-// moved, whose position is the engine's to say.
+// once. With an Echo, the outputs of all steps are asked for and handed to it, those that are no
+// sample too. Not judged: rotated or scaled K, and queries of slots that a shift has moved, whose
+// position is the engine's to say.
 // Example:  if (values.wants(step)) ... values.note(model, step, number);
 //           if (auto found = values.judge(model, engine)) return found;
 #pragma once
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "harness/history/content.h"
+#include "harness/history/echo.h"
 #include "harness/history/engine.h"
 #include "harness/history/finding.h"
 #include "harness/history/model.h"
@@ -22,15 +24,16 @@ namespace kv {
 
 struct ValueCounts {
   uint64_t steps = 0, steps_judged = 0;  // with queries; of them, those chosen
-  uint64_t rows = 0, elements = 0;       // query rows of one head, and their outputs
+  uint64_t rows = 0, elements = 0;       // query rows of one head, and their outputs and LSE
+  uint64_t repeats = 0, shared = 0;      // rows that an equal one was held against: see Echo
   bool not_offered = false;              // the engine has no attention
   ValueCounts& operator+=(const ValueCounts& other);
 };
 
 class Values {
  public:
-  /// `fraction` of the steps that have queries; 0: none.
-  Values(const Case& c, double fraction);
+  /// `fraction` of the steps that have queries; 0: none. `echo` may be null.
+  Values(const Case& c, double fraction, const Conventions& conventions, Echo* echo);
 
   /// Whether to ask for the outputs of a step that is lawful.
   bool wants(const call::Step& step);
@@ -40,7 +43,7 @@ class Values {
   /// Those noted that have ended.
   MaybeFinding judge(const Model& model, Engine& engine);
 
-  const ValueCounts& counts() const { return counts_; }
+  ValueCounts counts() const;
 
  private:
   struct Row {
@@ -52,14 +55,21 @@ class Values {
   };
   struct Step {
     uint64_t number = 0;
-    bool draft = false;
+    bool draft = false, judged = false;
     std::vector<Row> rows;
   };
   struct LayerRows {
     const Row* row = nullptr;
     ContentLayer layer;
     int64_t window_left = -1;
-    const std::byte* output = nullptr;  // [queries, query_heads, head_dim_v]
+    const std::byte* output = nullptr;      // [queries, query_heads, head_dim_v]
+    const float* lse = nullptr;             // of the step's first query and head
+    uint64_t first_query = 0, queries = 0;  // of the step: the row's first, and all
+  };
+  /// One query row of one head.
+  struct Got {
+    const std::byte* output = nullptr;
+    float lse = 0;
   };
 
   MaybeFinding judge_step(const Step& step, Engine& engine);
@@ -67,7 +77,12 @@ class Values {
   MaybeFinding judge_head(const LayerRows& at, uint32_t kv_head,
                           const std::vector<std::vector<uint8_t>>& visible);
   MaybeFinding judge_output(const reference::HeadBlock& block, size_t row,
-                            const reference::RowEstimate& estimate, const std::byte* output);
+                            const reference::RowEstimate& estimate, const Got& got);
+  MaybeFinding judge_lse(const reference::HeadBlock& block, size_t row,
+                         const reference::RowEstimate& estimate, float got);
+  MaybeFinding hear(const Step& step, const LayerRows& at);
+  uint64_t echo_key(const Row& row, uint32_t query, ContentLayer layer) const;
+  float lse_of(const LayerRows& at, uint64_t query, uint64_t head) const;
   size_t output_bytes(const Row& row) const;
   int64_t window_left(const Step& step, uint32_t layer) const;
 
@@ -75,6 +90,9 @@ class Values {
   Content content_;
   std::vector<CacheGroup> groups_;
   double fraction_;
+  const Conventions conventions_;
+  Echo* echo_;
+  bool judged_next_ = false;  // of the step that was asked about last
   reference::Profile profile_;
   reference::HeadEstimator estimator_;
   std::vector<Step> noted_;

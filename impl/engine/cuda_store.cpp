@@ -39,11 +39,12 @@ class Events {
 
 class CudaStore final : public Store {
  public:
-  CudaStore(const StoreSize& size, const AttentionShape& shape, cudaStream_t stream, KvPool pool,
-            StepBuffers buffers, std::vector<BlockTable> tables)
+  CudaStore(const StoreSize& size, const AttentionShape& shape, const CudaStoreOptions& options,
+            KvPool pool, StepBuffers buffers, std::vector<BlockTable> tables)
       : size_(size),
         shape_(shape),
-        stream_(stream),
+        stream_(options.stream),
+        batch_invariant_(options.batch_invariant),
         pool_(std::move(pool)),
         buffers_(std::move(buffers)),
         tables_(std::move(tables)) {
@@ -166,13 +167,15 @@ class CudaStore final : public Store {
     return shape;
   }
   StatusOr<Plan> plan_of_batch() const {
-    return make_plan(
-        shape_, {.query_lengths = buffers_.query_lengths(), .kv_lengths = buffers_.kv_lengths()});
+    return make_plan(shape_, {.query_lengths = buffers_.query_lengths(),
+                              .kv_lengths = buffers_.kv_lengths(),
+                              .batch_invariant = batch_invariant_});
   }
 
   StoreSize size_;
   AttentionShape shape_;
   cudaStream_t stream_;
+  bool batch_invariant_;
   KvPool pool_;
   StepBuffers buffers_;
   std::vector<BlockTable> tables_;  // [group]
@@ -255,12 +258,12 @@ Status check_cuda_store(const StoreSize& size, const AttentionShape& shape) {
 }
 
 StatusOr<std::unique_ptr<Store>> make_cuda_store(const StoreSize& size, const AttentionShape& shape,
-                                                 cudaStream_t stream) {
+                                                 const CudaStoreOptions& options) {
   KVATTN_RETURN_IF_ERROR(check_cuda_store(size, shape));
   const int64_t layers = std::ranges::max(size.groups, {}, &LayerGroup::layers).layers;
   StatusOr<KvPool> pool = KvPool::create(shape, {.layers = layers, .pages = size.pages.value});
   if (!pool.ok()) return pool.status();
-  StatusOr<StepBuffers> buffers = StepBuffers::create(size, shape);
+  StatusOr<StepBuffers> buffers = StepBuffers::create(size, shape, options.batch_invariant);
   if (!buffers.ok()) return buffers.status();
   std::vector<BlockTable> tables;
   for (size_t g = 0; g < size.groups.size(); ++g) {
@@ -270,7 +273,7 @@ StatusOr<std::unique_ptr<Store>> make_cuda_store(const StoreSize& size, const At
     if (!table.ok()) return table.status();
     tables.push_back(*std::move(table));
   }
-  auto store = std::make_unique<CudaStore>(size, shape, stream, *std::move(pool),
+  auto store = std::make_unique<CudaStore>(size, shape, options, *std::move(pool),
                                            *std::move(buffers), std::move(tables));
   KVATTN_RETURN_IF_ERROR(store->create_events());
   return std::unique_ptr<Store>(std::move(store));

@@ -11,19 +11,25 @@ Status allocate(DeviceMemory& memory, int64_t bytes) {
   return made.status();
 }
 
-/// Of the widest batch of decode rows, which alone divide their slots.
-StatusOr<uint64_t> workspace_of(const StoreSize& size, const AttentionShape& shape) {
-  const std::vector<int32_t> queries(2 * size.batch_slots, 1);
-  const std::vector<int32_t> slots(2 * size.batch_slots, size.context_limit.value);
-  StatusOr<Plan> plan = make_plan(shape, {.query_lengths = queries, .kv_lengths = slots});
+/// Of the widest batch of decode rows, which alone divide their slots; or of the widest of all,
+/// where every row does.
+StatusOr<uint64_t> workspace_of(const StoreSize& size, const AttentionShape& shape,
+                                bool batch_invariant) {
+  const auto queries = batch_invariant ? static_cast<int32_t>(size.step_slots_max.value) : 1;
+  const std::vector<int32_t> lengths(2 * size.batch_slots, queries);
+  const std::vector<int32_t> slots(2 * size.batch_slots,
+                                   static_cast<int32_t>(size.context_limit.value));
+  StatusOr<Plan> plan = make_plan(
+      shape, {.query_lengths = lengths, .kv_lengths = slots, .batch_invariant = batch_invariant});
   if (!plan.ok()) return plan.status();
   return plan->workspace_bytes;
 }
 
 }  // namespace
 
-StatusOr<StepBuffers> StepBuffers::create(const StoreSize& size, const AttentionShape& shape) {
-  StatusOr<uint64_t> workspace = workspace_of(size, shape);
+StatusOr<StepBuffers> StepBuffers::create(const StoreSize& size, const AttentionShape& shape,
+                                          bool batch_invariant) {
+  StatusOr<uint64_t> workspace = workspace_of(size, shape, batch_invariant);
   if (!workspace.ok()) return workspace.status();
   StepBuffers b;
   b.workspace_bytes_ = *workspace;

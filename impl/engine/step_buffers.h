@@ -15,7 +15,8 @@ namespace kvattn {
 
 class StepBuffers {
  public:
-  static StatusOr<StepBuffers> create(const StoreSize& size, const AttentionShape& shape);
+  static StatusOr<StepBuffers> create(const StoreSize& size, const AttentionShape& shape,
+                                      bool batch_invariant);
 
   /// Rows of the batch as the kernels see them: requests, and PAD rows between them.
   struct DeviceRow {

@@ -1,0 +1,71 @@
+// Purpose: the plain engine, with attention in double over the slots that it holds, and one wrong
+// in a chosen way. Contract: the faults of the first group are found by values alone; those of the
+// second stay within every bound, and only a twin shows them (twin.h). Example:  AttendingEngine
+// engine(c, Wrong::kScale);  run_history(c, engine, {.value_steps = 1});
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "harness/history/testing/plain_engine.h"
+
+namespace kv {
+
+enum class Wrong : uint8_t {
+  kNothing,
+  kNewestKey,  // a query does not see its own slot
+  kScale,
+  kOtherRow,
+  kUnwritten,
+  kMissing,  // a layer
+  kBaseTwo,  // LSE
+  // One unit in the last place of the LSE, of ...
+  kInCompany,      // steps with more than one row
+  kAfterTruncate,  // requests that took something back
+  kAfterCancel,    // everybody, once somebody was cancelled
+  kAfterReorder,   // beams that were moved
+  kAfterResume,    // requests that gave way
+  kAfterRestore,   // requests that came from bytes
+};
+
+class AttendingEngine final : public Engine {
+ public:
+  AttendingEngine(const Case& c, Wrong wrong)
+      : case_(c), wrong_(wrong), content_(c), plain_(c, Fault::kNone) {}
+
+  Answer perform(const Call& call) override;
+  Result<EngineState> snapshot(CacheKind cache) override { return plain_.snapshot(cache); }
+  std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) override {
+    return plain_.read(cache, places);
+  }
+  StepOutputs take_outputs(uint64_t step) override { return std::exchange(outputs_[step], {}); }
+
+ private:
+  struct Out {
+    std::vector<std::byte>& output;
+    std::vector<float>& lse;
+    bool nudged = false;
+  };
+  void remember(const Call& call);
+  bool is_nudged(const call::Step& step, RequestId request) const;
+  void attend(const call::Step& step, uint64_t number);
+  void attend_row(const call::StepRow& row, uint32_t q, ContentLayer at, int64_t window,
+                  const Out& out);
+  void append_head(const std::vector<SlotBytes>& held, std::span<const double> query,
+                   uint32_t kv_head, const Out& row_out) const;
+  int64_t offset(CacheKind cache, RequestId request) {
+    return plain_.snapshot(cache)->find(request)->position_offset;
+  }
+
+  const Case& case_;
+  Wrong wrong_;
+  Content content_;
+  PlainEngine plain_;
+  std::map<uint64_t, StepOutputs> outputs_;
+  std::set<RequestId> marked_;
+  bool cancelled_ = false;
+};
+
+}  // namespace kv
