@@ -10,6 +10,10 @@ import subprocess
 import sys
 
 SECONDS_MAX = 60
+BEYOND = 4  # operations that the minimiser may leave besides the necessary ones
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "history_minima.json"),
+          encoding="utf-8") as minima:
+    MINIMA = json.load(minima)
 
 
 def run(kverify, *arguments):
@@ -41,26 +45,65 @@ def main():
 
     code, result, err = check(plugin, "--cases", "40")
     expect("the correct engine passes 40 histories",
-           code == 0 and result["histories"] == 40 and not result["failures"],
+           code == 0 and result["summary"]["pass"] == 40 and not result["failures"],
            (code, result, err))
     # Without a number of cases the time alone ends it.
     code, result, err = check(plugin, "--minutes", "0.01")
-    expect("--minutes ends it", code == 0 and result["histories"] > 0, (code, result, err))
+    expect("--minutes ends it", code == 0 and result["summary"]["pass"] > 0, (code, result, err))
     for name in names:
         library = os.path.join(mutants, f"lib{name}.so")
-        code, result, err = check(library, "--cases", "400")
+        code, result, err = check(library, "--cases", "400", "--first")
         one = len(result.get("failures", [])) == 1
         expect(f"{name}: exit code 1 and one failure", code == 1 and one, (code, result, err))
         if one:
-            case = result["failures"][0]["case"]
+            case = result["failures"][0]["case"]["path"]
+            minimized = os.path.join(os.path.dirname(case), "minimized", os.path.basename(case))
             code, out, err = run(kverify, "replay", case, "--plugin", library)
             expect(f"{name}: its case fails again", code == 1, (code, out, err))
             code, out, err = run(kverify, "replay", case, "--plugin", plugin)
             expect(f"{name}: the correct engine passes its case", code == 0, (code, out, err))
-    code, result, err = check(library, "--cases", "40", "--keep-going")
+            with open(minimized, encoding="utf-8") as file:
+                small = len(json.load(file)["ops"])
+            most = MINIMA[name] + BEYOND
+            expect(f"{name}: a case of at most {most} operations is offered", small <= most, small)
+            code, out, err = run(kverify, "replay", minimized, "--plugin", library)
+            expect(f"{name}: which fails, too", code == 1, (code, out, err))
+    code, result, err = check(library, "--cases", "40", "--keep-going", "--minimize-attempts", "0")
     expect(f"{name}: --keep-going finds more than one in all 40",
-           code == 1 and result["failed"] > 1 and result["histories"] == 40, (code, result, err))
+           code == 1 and result["summary"]["fail"] > 1 and result["summary"]["cases"] == 40,
+           (code, result, err))
+    for_ci(kverify, library, folder, expect)
     return bad > 0
+
+
+def for_ci(kverify, library, folder, expect):
+    """What a pipeline gets: a baseline that is taken note of, and pages that show the history."""
+    baseline, page, junit, sarif = (os.path.join(folder, name) for name in
+                                    ("known", "page.html", "junit.xml", "findings.sarif"))
+    common = ["check", "--level", "engine", "--seed", "1", "--cases", "60", "--plugin", library,
+              "--out", folder, "--minimize-attempts", "0"]
+    code, out, err = run(kverify, *common, "--write-baseline", baseline, "--html", page,
+                         "--junit", junit, "--sarif", sarif, "--annotations")
+    expect("findings for CI", code == 1 and "::error" in out, (code, out, err))
+    with open(page, encoding="utf-8") as file:
+        html = file.read()
+    expect("the page shows who owned which page", "whose they are after each call" in html, page)
+    with open(junit, encoding="utf-8") as file:
+        expect("JUnit names it", "<failure" in file.read(), junit)
+    with open(sarif, encoding="utf-8") as file:
+        expect("SARIF names it", json.load(file)["runs"][0]["results"], sarif)
+    code, out, err = run(kverify, *common, "--baseline", baseline)
+    expect("known faults do not fail the run", code == 0, (code, out, err))
+    code, out, err = run(kverify, "triage", folder, "--runs", "1", "--plugin", library)
+    expect("triage takes histories", code == 1 and "faults as far as known" in out,
+           (code, out, err))
+    case = next(path for path in sorted(os.listdir(folder))
+                if path.endswith(".json") and not path.endswith(".trace.json"))
+    code, out, err = run(kverify, "report", os.path.join(folder, case), "--plugin", library,
+                         "-o", page)
+    expect("a single history is reported", code == 1, (code, out, err))
+    code, out, err = run(kverify, "explain", os.path.join(folder, case), "--plugin", library)
+    expect("explain tells its story", code == 0 and "found by" in out, (code, out, err))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "harness/cli/corpus.h"
+#include "harness/cli/histories.h"
 #include "harness/gen/cover.h"
 #include "harness/gen/small_cases.h"
 #include "harness/relation/draw_related.h"
@@ -17,19 +18,24 @@ constexpr uint64_t kCoverWorthIt = 80;
 
 Result<std::optional<SourcedCase>> CaseSource::next() {
   if (options_.exhaustive) return next_small();
-  if (file_ < options_.files.size()) {
+  while (file_ < options_.files.size()) {
     const std::string& path = options_.files[file_++];
     KV_ASSIGN_OR_RETURN(Case c, load_checked_case(path));
-    return std::optional(SourcedCase{std::move(c), path});
+    if (c.engine.has_value() == options_.engine) {
+      return std::optional(SourcedCase{std::move(c), path});
+    }
   }
-  while (related_ < options_.files.size()) {
+  while (related_ < options_.files.size() && !options_.engine) {
     const size_t number = related_++;
     KV_ASSIGN_OR_RETURN(Case c, load_checked_case(options_.files[number]));
-    if (c.exec.relation.empty() && relate(c, options_.seed + number, options_.seed))
+    if (!c.engine && c.exec.relation.empty() && relate(c, options_.seed + number, options_.seed))
       return std::optional(SourcedCase{std::move(c), ""});
   }
   const bool late = options_.is_late && options_.is_late();
   if (drawn_ >= options_.drawn_max || late) return std::optional<SourcedCase>{};
+  if (options_.engine) {
+    return std::optional(SourcedCase{draw_engine_case(options_.seed, drawn_++), ""});
+  }
   if (!looked_for_cover_) find_cover();
   return std::optional(SourcedCase{draw_next(), ""});
 }

@@ -1,9 +1,9 @@
 // Purpose: the cases of a campaign, one after another: the corpus, the corpus again with a relation
 // for each file (the seed says which), then drawn ones, the covering array first when drawn_max
 // holds it.
-// Contract: drawn case number i is a pure function of (seed, i, drawing options), whatever was
-// asked for before; those of the covering array force no variant, for they are to be judged. Small
-// cases have the numbers that gen/small_cases.h gives them.
+// Contract: files of the other level are left out. Drawn case number i is a pure function of (seed,
+// i, drawing options), whatever was asked for before; those of the covering array force no variant,
+// for they are to be judged. Small cases have the numbers that gen/small_cases.h gives them.
 // Example: CaseSource source({.files = corpus_files("corpus"), .seed = 1, .drawn_max = 500});
 #pragma once
 
@@ -29,6 +29,7 @@ struct SourceOptions {
   DrawOptions drawing;
   bool exhaustive = false;         // instead: all small cases, without the corpus
   uint64_t shard = 0, shards = 1;  // of the small cases: those whose number is shard modulo shards
+  bool engine = false;  // histories, for the engine level; else attention calls
 };
 
 struct SourcedCase {

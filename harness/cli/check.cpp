@@ -14,6 +14,7 @@
 #include "harness/cli/corpus.h"
 #include "harness/cli/examine.h"
 #include "harness/cli/findings.h"
+#include "harness/cli/histories.h"
 #include "harness/cli/html_findings.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
@@ -69,7 +70,10 @@ class Check {
     if (!options_.baseline_path.empty()) {
       KV_ASSIGN_OR_RETURN(known_, read_baseline(options_.baseline_path));
     }
-    KV_ASSIGN_OR_RETURN(Examiner examiner, Examiner::start(options_.bench));
+    JudgeOptions judging;
+    if (engine_) judging.sample_rows = kCampaignValueSteps;
+    KV_ASSIGN_OR_RETURN(Examiner examiner, Examiner::start(options_.bench, judging));
+    summary_.histories = engine_;
     say_hello(examiner.hello());
     source_.set_drawing(examiner.drawing());
     const Result<void> outcome = examine_all(examiner);
@@ -83,6 +87,7 @@ class Check {
   static SourceOptions source_options(const CheckOptions& options, Shard shard) {
     SourceOptions source;
     if (!options.exhaustive) source.files = corpus_files(options.corpus);
+    source.engine = options.level == "engine";
     source.seed = options.seed;
     source.exhaustive = options.exhaustive;
     source.shard = shard.index;
@@ -115,6 +120,12 @@ class Check {
 
   void say_hello(const Hello& hello) {
     if (options_.exhaustive) return say_small_cases();
+    if (engine_) {
+      output_.say(fmt::format("kverify {}: {} {} on device {}; histories with seed {}\n", kVersion,
+                              hello.plugin.name, hello.plugin.version,
+                              device_name(options_.bench.device), options_.seed));
+      return;
+    }
     output_.say(fmt::format(
         "kverify {}: {} {} on device {}; {} cases of the corpus, then drawn ones "
         "with seed {}\n",
@@ -142,6 +153,7 @@ class Check {
       if (paths.empty()) return {};
       KV_ASSIGN_OR_RETURN(Examined examined, examiner.next());
       summary_.add(examined.c, examined.verdict);
+      if (examined.history) histories_ += *examined.history;
       warp_instructions_ += examined.warp_instructions;
       if (is_finding(examined.verdict)) {
         progress_.clear();
@@ -177,7 +189,7 @@ class Check {
   Result<ExitCode> finish(const Hello& hello, bool stopped_by_user) {
     summary_.is_random = !options_.exhaustive;
     summary_.must_hit_is_due = source_.covered() && !stopped_early_ && !stopped_by_user;
-    output_.say(summary_text(summary_));
+    output_.say(summary_text(summary_) + (engine_ ? history_text(histories_) : ""));
     if (stopped_early_)
       output_.say(
           fmt::format("  stopped     after {} findings, {} distinct; --keep-going goes on\n",
@@ -242,6 +254,7 @@ class Check {
     nlohmann::ordered_json json;
     json["kverify"] = kVersion;
     json["command"] = "check";
+    json["level"] = options_.level;
     json["device"] = device_name(options_.bench.device);
     json["plugin"] = {{"name", hello.plugin.name}, {"version", hello.plugin.version}};
     json["seed"] = options_.seed;
@@ -250,6 +263,7 @@ class Check {
     }
     json["drawn"] = source_.drawn();
     json["summary"] = summary_json(summary_);
+    if (engine_) json["stats"] = history_json(histories_);
     json["warp_instructions"] = warp_instructions_;
     json["stopped_early"] = stopped_early_;
     json["failures"] = findings_.json();
@@ -260,6 +274,8 @@ class Check {
   const CheckOptions& options_;
   Shard shard_;
   uint64_t due_ = 0;  // small cases
+  const bool engine_ = options_.level == "engine";
+  HistoryStats histories_;
   Output output_;
   Progress progress_;
   FindingSink findings_;

@@ -85,6 +85,7 @@ struct FuzzOptions {
   std::optional<uint64_t> cases;  // stop after so many
   std::string folder;
   uint64_t seed = 0;
+  std::string level = "kernel";    // or "engine": histories; kept by the folder
   std::optional<uint32_t> worker;  // internal: be this worker of the campaign
   BenchOptions bench;
   std::optional<std::string> json_path;

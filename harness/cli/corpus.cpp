@@ -23,6 +23,10 @@ std::string content_hash(const Case& c) {
   return hex64(hash_bytes(std::as_bytes(std::span(text))));
 }
 
+bool is_case_file(const fs::path& path) {
+  return path.extension() == ".json" && path.stem().extension() != ".trace";
+}
+
 /// "device:race" as part of a file name.
 std::string file_name(std::string failure_class) {
   std::replace_if(
@@ -32,6 +36,10 @@ std::string file_name(std::string failure_class) {
 }
 
 }  // namespace
+
+std::string trace_path(const std::string& case_path) {
+  return fs::path(case_path).replace_extension(".trace.json").string();
+}
 
 Result<void> make_folder(const std::string& folder) {
   std::error_code error;
@@ -53,7 +61,7 @@ std::vector<std::string> stored_findings(const std::string& folder) {
   if (fs::is_directory(root / "crashing", missing)) root /= "crashing";
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(root, missing))
-    if (entry.is_regular_file(missing) && entry.path().extension() == ".json")
+    if (entry.is_regular_file(missing) && is_case_file(entry.path()))
       files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   return files;
@@ -64,7 +72,7 @@ std::vector<std::string> corpus_files(const std::string& root) {
   for (const char* folder : {"seeds", "regression"}) {
     std::error_code missing;
     for (const auto& entry : fs::directory_iterator(fs::path(root) / folder, missing))
-      if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+      if (is_case_file(entry.path())) files.push_back(entry.path().string());
   }
   std::sort(files.begin(), files.end());
   return files;
@@ -72,8 +80,8 @@ std::vector<std::string> corpus_files(const std::string& root) {
 
 Result<Case> load_checked_case(const std::string& path) {
   KV_ASSIGN_OR_RETURN(Case c, load_case(path));
-  const bool known = c.engine ? find_twin(c.exec.relation) != nullptr
-                              : find_relation(c.exec.relation) != nullptr;
+  const bool known =
+      c.engine ? find_twin(c.exec.relation) != nullptr : find_relation(c.exec.relation) != nullptr;
   if (!c.exec.relation.empty() && !known)
     return bad_input(path + ": exec.relation: expected the name of a relation, got \"" +
                      c.exec.relation + "\"");

@@ -12,6 +12,9 @@
 
 namespace kv::cli {
 
+/// Where the trace of a history stands, beside its case; it is no case itself.
+std::string trace_path(const std::string& case_path);
+
 /// `root`/seeds/*.json and `root`/regression/*.json; none where a folder is missing.
 std::vector<std::string> corpus_files(const std::string& root);
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "harness/cli/history_examine.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/run_folder.h"
 
@@ -87,10 +88,26 @@ struct Examiner::State {
   JudgeOptions judging;
   RunFolder folder;
   std::optional<CaseRunner> runner;
+  std::optional<HistoryBench> histories;
   std::deque<Pair> pending;
 
   Result<void> certify(Examined& examined);
+  Result<Examined> examine_engine(const Case& c);
 };
+
+/// One run of a history, and once more in a fresh process, recorded, when it fails.
+Result<Examined> Examiner::State::examine_engine(const Case& c) {
+  if (!histories) histories.emplace(bench);
+  KV_ASSIGN_OR_RETURN(Examined first,
+                      examine_history(*histories, c, {.value_steps = judging.sample_rows}));
+  if (first.verdict.outcome != Outcome::kFail) return first;
+  histories->refresh();
+  KV_ASSIGN_OR_RETURN(Examined again, examine_once(bench, judging, c, {}));
+  if (same_failure(first.verdict, again.verdict)) return again;
+  first.verdict.outcome = Outcome::kNondeterministic;
+  first.verdict.message = "seen once, and not again in a fresh process: " + first.verdict.message;
+  return first;
+}
 
 Examiner::Examiner() : state_(std::make_unique<State>()) {}
 Examiner::Examiner(Examiner&&) noexcept = default;
@@ -111,6 +128,10 @@ const Hello& Examiner::hello() const { return state_->runner->hello(); }
 size_t Examiner::pending() const { return state_->pending.size(); }
 
 Result<void> Examiner::submit(Case c) {
+  if (c.engine) {
+    state_->pending.push_back({std::move(c), std::nullopt});
+    return {};
+  }
   KV_ASSIGN_OR_RETURN(Pair pair, submit_pair(*state_->runner, std::move(c)));
   state_->pending.push_back(std::move(pair));
   return {};
@@ -120,6 +141,7 @@ Result<Examined> Examiner::next(const std::function<void(const OpObservation&)>&
   State& s = *state_;
   Pair pair = std::move(s.pending.front());
   s.pending.pop_front();
+  if (pair.c.engine) return s.examine_engine(pair.c);
   KV_ASSIGN_OR_RETURN(Examined examined,
                       judge_next(*s.runner, s.judging, std::move(pair), progress));
   if (examined.verdict.outcome != Outcome::kFail) return examined;
@@ -153,6 +175,10 @@ Result<void> Examiner::State::certify(Examined& examined) {
 
 Result<Examined> examine_once(const BenchOptions& bench, const JudgeOptions& judging, const Case& c,
                               const std::vector<Case>& preceding) {
+  if (c.engine) {
+    HistoryBench histories(bench);
+    return examine_history(histories, c, {.value_steps = judging.sample_rows, .record = true});
+  }
   KV_ASSIGN_OR_RETURN(const RunFolder folder, RunFolder::create());
   RunnerOptions options = runner_options(bench, folder.path());
   options.process_cases_max = static_cast<uint32_t>(preceding.size()) + 2;

@@ -1,22 +1,25 @@
-// Purpose: from a case to a verdict that may be published.
+// Purpose: from a case to a verdict that may be published, a history's too.
 // Contract: cases are examined in the order submitted; while one is judged here the next already
 // runs in the worker. A failure is repeated in a fresh process: if it comes again it is a failure;
 // if it comes again only after the cases that its process had run before, it is a failure with
 // history, and the smallest tail of them that suffices (of 1, 4, 16, ... cases) is kept; otherwise
-// the case is nondeterministic. Errors are the harness's own.
-// Example:
+// the case is nondeterministic. A history owns its engine, so none before it matters. Errors are
+// the harness's own. Example:
 //   KV_ASSIGN_OR_RETURN(auto examiner, Examiner::start(bench));
 //   examiner.submit(c); KV_ASSIGN_OR_RETURN(auto examined, examiner.next());
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/case/case.h"
 #include "harness/cli/commands.h"
 #include "harness/gen/draw.h"
+#include "harness/history/judge.h"
 #include "harness/relation/pair_judge.h"
 #include "harness/run/case_runner.h"
 
@@ -28,6 +31,10 @@ struct Examined {
   std::vector<Case> preceding;  // not empty: the failure needs these to run first
   std::string output;           // the last of what the code under test printed
   uint64_t warp_instructions = 0;
+  std::optional<HistoryStats> history;  // of a case for the engine level
+  // Of a history's finding: told in full, for a person, a program, and as a Chrome trace.
+  std::string story = {}, trace = {};
+  nlohmann::ordered_json details = {};
   bool after_itself = false;  // its image ran last: the case is in the runner's history
 };
 

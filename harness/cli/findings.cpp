@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "harness/case/text_file.h"
 #include "harness/cli/corpus.h"
 #include "harness/cli/minimized.h"
 #include "harness/judge/fingerprint.h"
@@ -39,13 +40,18 @@ Result<void> FindingSink::add(Examined examined, const std::string& case_path) {
   const Fingerprint fault = fingerprint_of(examined.c, examined.verdict);
   if (!known_.insert(fault.text()).second) return {};
   KV_ASSIGN_OR_RETURN(const std::string minimized, offer_minimized(examined, path));
+  if (!examined.trace.empty() && !path.empty()) {
+    KV_RETURN_IF_ERROR(write_text_file(trace_path(path), examined.trace));
+  }
   const Record record{.c = std::move(examined.c),
                       .verdict = std::move(examined.verdict),
                       .history = !examined.preceding.empty(),
                       .case_path = path,
                       .replay = path.empty() ? "" : replay_command(path, bench_),
                       .minimized = minimized,
-                      .output = std::move(examined.output)};
+                      .output = std::move(examined.output),
+                      .story = std::move(examined.story),
+                      .details = std::move(examined.details)};
   output_.say("\n" + record_text(record) + "\n");
   json_.push_back(record_json(record));
   records_.push_back(record);

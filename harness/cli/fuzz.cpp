@@ -82,6 +82,7 @@ class Supervisor {
         "--worker",       std::to_string(index),
         "--dir",          options_.folder,
         "--seed",         std::to_string(options_.seed),
+        "--level",        options_.level,
         "--device",       device_name(options_.bench.device),
         "--call-seconds", fmt::format("{}", options_.bench.call_seconds)};
     const auto add = [&words](const char* name, const std::string& value) {
@@ -152,8 +153,10 @@ class Supervisor {
 
 // What a resumed campaign must have in common with its first start.
 Result<void> pin_settings(const FuzzOptions& options, const CampaignFolder& folder) {
-  const nlohmann::ordered_json settings = {
-      {"kverify", kVersion}, {"seed", options.seed}, {"device", device_name(options.bench.device)}};
+  const nlohmann::ordered_json settings = {{"kverify", kVersion},
+                                           {"seed", options.seed},
+                                           {"device", device_name(options.bench.device)},
+                                           {"level", options.level}};
   const std::string text = settings.dump(2) + "\n";
   if (!std::filesystem::exists(folder.settings())) return write_text_file(folder.settings(), text);
   KV_ASSIGN_OR_RETURN(const std::string before, read_text_file(folder.settings(), 1 << 16));

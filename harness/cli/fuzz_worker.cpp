@@ -12,6 +12,7 @@
 #include "harness/cli/corpus.h"
 #include "harness/cli/examine.h"
 #include "harness/cli/findings.h"
+#include "harness/cli/histories.h"
 #include "harness/cli/interrupt.h"
 #include "harness/gen/draw.h"
 #include "harness/judge/fingerprint.h"
@@ -41,10 +42,15 @@ class FuzzWorker {
   }
 
  private:
+  Case draw_case(uint64_t number, const Examiner& examiner) const {
+    if (options_.level == "engine") return draw_engine_case(options_.seed, number);
+    PhiloxSource choices(options_.seed, number);
+    return draw(choices, examiner.drawing());
+  }
+
   Result<void> one(Examiner& examiner) {
     const uint64_t number = state_.claim(worker_);
-    PhiloxSource choices(options_.seed, number);
-    Case c = draw(choices, examiner.drawing());
+    Case c = draw_case(number, examiner);
     c.name = "campaign case " + std::to_string(number);
     state_.note_case(worker_, case_to_json(c));
     KV_RETURN_IF_ERROR(examiner.submit(c));

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "harness/cli/examine.h"
+#include "harness/cli/history_bench.h"
+#include "harness/cli/history_pictures.h"
 #include "harness/explain/catalogue.h"
 #include "harness/explain/explain.h"
 
@@ -41,6 +43,13 @@ KernelMask kernel_mask(const Case& c, const Observation& seen, const Divergence&
 
 Result<HtmlFinding> html_finding(const BenchOptions& bench, const Record& record) {
   HtmlFinding shown{.record = record};
+  if (record.c.engine) {
+    HistoryBench histories(bench);
+    KV_ASSIGN_OR_RETURN(const HistoryResult result,
+                        histories.run(record.c, {.value_steps = 1, .record = true}));
+    shown.pictures = history_pictures(result);
+    return shown;
+  }
   const Verdict& v = record.verdict;
   if (record.history || v.outcome != Outcome::kFail || !v.divergence || v.divergence->head < 0)
     return shown;

@@ -46,7 +46,7 @@ Result<Minimized> minimize_to(const std::string& out, const Case& c, const Finge
                               Reproducer& reproducer, const MinimizeLimits& limits) {
   const auto keep = [&](const Case& best) -> Result<void> {
     Case stored = best;
-    stored.data.digest = input_digest(stored);
+    if (!c.engine) stored.data.digest = input_digest(stored);
     return save_case(out, stored);
   };
   KV_RETURN_IF_ERROR(keep(c));

@@ -17,10 +17,11 @@ namespace kv::cli {
 Result<ExitCode> replay(const ReplayOptions& options) {
   const Output output(options.json_path);
   KV_ASSIGN_OR_RETURN(const Case c, load_checked_case(options.case_path));
-  if (c.engine) return replay_history(options, c);
   KV_ASSIGN_OR_RETURN(Examined examined, examine_again(options.bench, options.case_path, c));
   RunSummary summary;
+  summary.histories = c.engine.has_value();
   summary.add(c, examined.verdict);
+  const std::optional<HistoryStats> history = examined.history;
   const Verdict verdict = examined.verdict;
   FindingSink findings("", options.bench, output);
   if (is_finding(verdict))
@@ -29,6 +30,7 @@ Result<ExitCode> replay(const ReplayOptions& options) {
     output.say(fmt::format("{}: {}{}\n", options.case_path, outcome_name(verdict.outcome),
                            verdict.message.empty() ? "" : ": " + verdict.message));
   output.say(summary_text(summary));
+  if (history) output.say(history_text(*history));
 
   nlohmann::ordered_json json;
   json["kverify"] = kVersion;
@@ -37,6 +39,7 @@ Result<ExitCode> replay(const ReplayOptions& options) {
   json["outcome"] = outcome_name(verdict.outcome);
   json["message"] = verdict.message;
   json["summary"] = summary_json(summary);
+  if (history) json["stats"] = history_json(*history);
   json["failures"] = findings.json();
   json["exit_code"] = static_cast<int>(summary.exit_code());
   KV_RETURN_IF_ERROR(output.finish(json));

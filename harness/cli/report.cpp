@@ -25,17 +25,11 @@ Result<ExitCode> report(const ReportOptions& options) {
     return bad_input(options.path + ": expected a folder with cases (*.json), got none");
   RunSummary summary;
   FindingSink findings("", options.bench, output);
-  std::string histories;
   for (const std::string& path : paths) {
     if (interrupted()) return static_cast<ExitCode>(kInterruptedStatus);
     KV_ASSIGN_OR_RETURN(const Case c, load_checked_case(path));
-    if (c.engine) {  // `kverify replay` tells those, and writes their trace
-      if (paths.size() == 1)
-        return unsupported(path + ": expected a case of the kernel level, got a history");
-      histories += fmt::format("left out: {} is a history of the engine level\n", path);
-      continue;
-    }
     KV_ASSIGN_OR_RETURN(Examined examined, examine_again(options.bench, path, c));
+    summary.histories |= c.engine.has_value();
     summary.add(c, examined.verdict);
     if (is_finding(examined.verdict)) KV_RETURN_IF_ERROR(findings.add(std::move(examined), path));
   }
@@ -43,7 +37,7 @@ Result<ExitCode> report(const ReportOptions& options) {
   const HtmlHead head{.title = options.path,
                       .version = kVersion,
                       .plugin = fmt::format("device {}", device_name(options.bench.device)),
-                      .summary = summary_text(summary) + histories};
+                      .summary = summary_text(summary)};
   KV_RETURN_IF_ERROR(write_text_file(options.out, html_report(head, shown)));
   output.say(fmt::format("report      {}\n", options.out));
   return summary.exit_code();

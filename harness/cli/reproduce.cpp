@@ -2,6 +2,7 @@
 
 #include "harness/cli/corpus.h"
 #include "harness/cli/findings.h"
+#include "harness/cli/history_examine.h"
 
 namespace kv::cli {
 
@@ -12,6 +13,10 @@ Result<Reproducer> Reproducer::start(const BenchOptions& bench, const std::strin
   KV_ASSIGN_OR_RETURN(const std::vector<Case> cases, load_preceding(path, c));
   for (size_t i = 0; i < cases.size(); ++i) {
     reproducer.preceding_.emplace(c.exec.preceding[i], cases[i]);
+  }
+  if (c.engine) {
+    reproducer.histories_.emplace(bench);
+    return reproducer;
   }
   KV_ASSIGN_OR_RETURN(reproducer.folder_, RunFolder::create());
   KV_ASSIGN_OR_RETURN(reproducer.runner_,
@@ -49,9 +54,21 @@ Result<Reproduction> Reproducer::rate(const Case& c, uint32_t runs) {
 }
 
 Result<Verdict> Reproducer::run(const Case& c) {
+  if (c.engine) {
+    KV_ASSIGN_OR_RETURN(Examined examined, examine_history(*histories_, c, {}));
+    return examined.verdict;
+  }
   KV_ASSIGN_OR_RETURN(Pair pair, submit_pair(*runner_, c));
   KV_ASSIGN_OR_RETURN(Examined examined, judge_next(*runner_, {}, std::move(pair), {}));
   return examined.verdict;
+}
+
+void Reproducer::refresh(const Case& c) {
+  if (c.engine) {
+    histories_->refresh();
+  } else {
+    runner_->refresh();
+  }
 }
 
 Result<bool> Reproducer::fails(const Case& candidate, const Fingerprint& pinned) {
@@ -65,7 +82,7 @@ Result<bool> Reproducer::fails(const Case& candidate, const Fingerprint& pinned)
   }
   KV_ASSIGN_OR_RETURN(Verdict verdict, run(candidate));
   if (!same(verdict)) return false;
-  runner_->refresh();
+  refresh(candidate);
   KV_ASSIGN_OR_RETURN(verdict, run(candidate));
   if (same(verdict)) return true;
   ++unstable_;

@@ -15,6 +15,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/examine.h"
+#include "harness/cli/history_bench.h"
 #include "harness/cli/run_folder.h"
 #include "harness/judge/fingerprint.h"
 
@@ -43,10 +44,12 @@ class Reproducer {
  private:
   Result<std::vector<Case>> preceding(const Case& c) const;
   Result<Verdict> run(const Case& c);
+  void refresh(const Case& c);
 
   BenchOptions bench_;
   RunFolder folder_;
   std::optional<CaseRunner> runner_;
+  std::optional<HistoryBench> histories_;
   std::map<std::string, Case> preceding_;
   uint64_t unstable_ = 0;
 };

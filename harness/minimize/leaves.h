@@ -32,7 +32,8 @@ class LeafWalker {
     if constexpr (std::is_same_v<std::remove_const_t<T>, Op>) {
       std::visit([this](auto& operation) { schema::fields(*this, operation); }, group);
     } else if constexpr (requires { group.has_value(); }) {
-      // An optional group is left as it is, as every optional member.
+      // Whether there is one is left as it is, as with every optional member.
+      if (group.has_value()) schema::fields(*this, *group);
     } else {
       schema::fields(*this, group);
     }

@@ -7,10 +7,12 @@ namespace {
 
 // Cheap and far-reaching ones first: what they remove need not be shrunk.
 constexpr void (*kPasses[])(Shrinker&) = {
-    drop_tail,      drop_requests,   drop_operations,         drop_rows,
-    fold_steps,     shrink_heads,    shrink_dimensions,       simplify_design,
-    drop_settings,  shrink_pages,    shrink_lengths_by_pages, shrink_numbers,
-    drop_overrides, number_requests,
+    drop_tail,         drop_requests,        drop_operations,
+    drop_rows,         drop_beams,           fold_steps,
+    plain_engine,      plain_operations,     shrink_heads,
+    shrink_dimensions, simplify_design,      drop_settings,
+    shrink_pages,      shrink_history_pages, shrink_lengths_by_pages,
+    shrink_numbers,    drop_overrides,       number_requests,
 };
 
 // Until a whole round changes nothing.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "harness/case/data.h"
 #include "harness/case/full_case.h"
@@ -182,6 +183,58 @@ TEST(Minimize, GivesBackTheErrorOfAHook) {
 TEST(Minimize, TheSameAnswersGiveTheSameCase) {
   const auto fails = [](const Case& c) { return c.shape.layers > 1 && c.ops.size() > 3; };
   EXPECT_EQ(minimized(large_case(), fails).c, minimized(large_case(), fails).c);
+}
+
+// Two beams that change places, of which one was forked from an admitted request.
+bool swaps_a_fork(const Case& c) {
+  std::set<RequestId> admitted, forked;
+  for (const Op& operation : c.ops) {
+    if (const auto* admit = std::get_if<op::Admit>(&operation)) admitted.insert(admit->request);
+    const auto* fork = std::get_if<op::Fork>(&operation);
+    if (fork != nullptr && admitted.contains(fork->parent)) forked.insert(fork->child);
+    const auto* reorder = std::get_if<op::Reorder>(&operation);
+    size_t moved = 0;
+    bool has_fork = false;
+    for (size_t i = 0; reorder != nullptr && i < reorder->beams.size(); ++i) {
+      moved += reorder->beams[i] != reorder->sources[i];
+      has_fork |= forked.contains(reorder->beams[i]);
+    }
+    if (moved >= 2 && has_fork) return true;
+  }
+  return false;
+}
+
+TEST(Minimize, MakesHistoriesOfEnginesPlain) {
+  const RequestId a(3), b(5), d(9);
+  Case c;
+  c.shape.layers = 2;
+  c.pool = {.page_slots = 8, .page_count = 40};
+  c.exec.relation = "alone";
+  c.engine = EngineLevel{.groups = {{.layers = 1}, {.layers = 1, .window_left = 9}},
+                         .host_page_count = 7,
+                         .async_depth = 2,
+                         .draft_layers = 1,
+                         .draft_page_count = 9};
+  c.ops = {op::Admit{.request = a, .prompt_tokens = 20, .side_input = 2, .owner = 1},
+           op::Admit{.request = b, .prompt_tokens = 17, .prefix_of = a, .prefix_tokens = 9},
+           op::Step{{{.request = a, .append = 20, .queries = 2}, {.request = b, .append = 17}}},
+           op::Fork{a, d},
+           op::Complete{0},
+           op::Reorder{{a, b, d}, {d, b, a}},
+           op::Truncate{a, 3},
+           op::Cancel{b},
+           op::Shift{a, 1, 2}};
+  const Case small = minimized(c, swaps_a_fork).c;
+  EXPECT_EQ(small.ops.size(), 3u);
+  EXPECT_EQ(std::get<op::Reorder>(small.ops[2]).beams.size(), 2u);
+  EXPECT_EQ(std::get<op::Admit>(small.ops[0]).request, RequestId(0));
+  EXPECT_EQ(small.exec.relation, "");
+  EXPECT_EQ(small.pool.page_slots, 1u);
+  EXPECT_EQ(small.shape.layers, 1u);
+  const EngineLevel plain = *small.engine;
+  EXPECT_TRUE(plain.groups.empty());
+  EXPECT_EQ(plain.async_depth + plain.draft_layers + plain.host_page_count, 0u);
+  EXPECT_FALSE(plain.prefix_cache);
 }
 
 // Every leaf is visited: a field that the walker left out would never be shrunk.

@@ -34,8 +34,18 @@ std::vector<RequestId> requests_of(const Case& c) {
   std::vector<RequestId> ids;
   for (const Op& operation : c.ops) {
     if (const auto* admit = std::get_if<op::Admit>(&operation)) ids.push_back(admit->request);
+    if (const auto* fork = std::get_if<op::Fork>(&operation)) ids.push_back(fork->child);
+    if (const auto* restore = std::get_if<op::Restore>(&operation)) ids.push_back(restore->request);
   }
   return ids;
+}
+
+void forget_beam(op::Reorder& reorder, RequestId id) {
+  for (size_t i = reorder.beams.size(); i-- > 0;) {
+    if (reorder.beams[i] != id && reorder.sources[i] != id) continue;
+    erase(reorder.beams, Chunk{i, 1});
+    erase(reorder.sources, Chunk{i, 1});
+  }
 }
 
 // Whether the operation has nothing left to do once request `id` is gone; its rows are removed.
@@ -48,10 +58,15 @@ bool forget(Op& operation, RequestId id) {
         } else if constexpr (requires { o.prefix_of; }) {
           if (o.prefix_of == id) o.prefix_of.reset(), o.prefix_tokens = 0;
           return o.request == id;
+        } else if constexpr (requires { o.saved; }) {
+          return o.request == id || o.saved == id;
         } else if constexpr (requires { o.request; }) {
           return o.request == id;
         } else if constexpr (requires { o.parent; }) {
           return o.parent == id || o.child == id;
+        } else if constexpr (requires { o.beams; }) {
+          forget_beam(o, id);
+          return o.beams.empty();
         } else {
           return false;
         }
@@ -118,6 +133,30 @@ Case folded(const Case& from, size_t index) {
 size_t operations(const Case& c) { return c.ops.size(); }
 size_t overrides(const Case& c) { return c.data.overrides.size(); }
 
+/// Beams of all reorders, one after another.
+size_t beams_of(const Case& c) {
+  size_t count = 0;
+  for (const Op& operation : c.ops) {
+    const auto* reorder = std::get_if<op::Reorder>(&operation);
+    if (reorder != nullptr) count += reorder->beams.size();
+  }
+  return count;
+}
+
+Case without_beams(Case c, const Chunk& chunk) {
+  size_t at = beams_of(c);
+  for (size_t i = c.ops.size(); i-- > 0;) {
+    auto* reorder = std::get_if<op::Reorder>(&c.ops[i]);
+    for (size_t b = reorder == nullptr ? 0 : reorder->beams.size(); b-- > 0;) {
+      --at;
+      if (at < chunk.first || at >= chunk.first + chunk.count) continue;
+      erase(reorder->beams, Chunk{b, 1});
+      erase(reorder->sources, Chunk{b, 1});
+    }
+  }
+  return c;
+}
+
 }  // namespace
 
 // The failure often stands early: whatever follows it goes at once, by bisection.
@@ -146,6 +185,8 @@ void drop_rows(Shrinker& shrinker) {
   drop_items(
       shrinker, [](const Case& c) { return rows_of(c).size(); }, without_rows);
 }
+
+void drop_beams(Shrinker& shrinker) { drop_items(shrinker, beams_of, without_beams); }
 
 void drop_overrides(Shrinker& shrinker) {
   drop_items(shrinker, overrides, [](Case c, const Chunk& chunk) {

@@ -175,8 +175,12 @@ void number_requests(Shrinker& shrinker) {
   take_edited(shrinker, [](Case& c) {
     std::map<RequestId, RequestId> names;
     for (const Op& operation : c.ops) {
-      const auto* admit = std::get_if<op::Admit>(&operation);
-      if (admit != nullptr) names.emplace(admit->request, static_cast<uint32_t>(names.size()));
+      const auto add = [&names](RequestId id) {
+        names.emplace(id, static_cast<uint32_t>(names.size()));
+      };
+      if (const auto* admit = std::get_if<op::Admit>(&operation)) add(admit->request);
+      if (const auto* fork = std::get_if<op::Fork>(&operation)) add(fork->child);
+      if (const auto* restore = std::get_if<op::Restore>(&operation)) add(restore->request);
     }
     const auto rename = [&names](RequestId& id) {
       if (const auto found = names.find(id); found != names.end()) id = found->second;
@@ -186,6 +190,7 @@ void number_requests(Shrinker& shrinker) {
           [&rename](auto& o) {
             if constexpr (requires { o.request; }) rename(o.request);
             if constexpr (requires { o.parent; }) rename(o.parent), rename(o.child);
+            if constexpr (requires { o.saved; }) rename(o.saved);
             if constexpr (requires { o.rows; }) {
               for (auto& row : o.rows) rename(row.request);
             }

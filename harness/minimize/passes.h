@@ -12,6 +12,7 @@ void drop_tail(Shrinker& shrinker);
 void drop_requests(Shrinker& shrinker);
 void drop_operations(Shrinker& shrinker);
 void drop_rows(Shrinker& shrinker);
+void drop_beams(Shrinker& shrinker);
 void drop_overrides(Shrinker& shrinker);
 void fold_steps(Shrinker& shrinker);
 
@@ -25,6 +26,11 @@ void shrink_lengths_by_pages(Shrinker& shrinker);
 void shrink_numbers(Shrinker& shrinker);
 void drop_settings(Shrinker& shrinker);
 void number_requests(Shrinker& shrinker);
+
+// pass_history.cpp: of histories alone
+void plain_engine(Shrinker& shrinker);
+void plain_operations(Shrinker& shrinker);
+void shrink_history_pages(Shrinker& shrinker);
 
 // pass_data.cpp
 void simplify_design(Shrinker& shrinker);

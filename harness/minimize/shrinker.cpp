@@ -5,6 +5,7 @@
 
 #include "harness/case/json.h"
 #include "harness/case/timeline.h"
+#include "harness/case/validate.h"
 #include "harness/core/hash.h"
 
 namespace kv {
@@ -36,6 +37,13 @@ void drop_homeless_overrides(Case& c) {
 
 }  // namespace
 
+namespace {
+
+// A history is lawful whatever its operations do: what they may not do has to be refused.
+bool is_lawful(const Case& c) { return c.engine ? check_case(c).ok() : Timeline::create(c).ok(); }
+
+}  // namespace
+
 Shrinker::Shrinker(const Case& from, const MinimizeHooks& hooks, const MinimizeLimits& limits)
     : hooks_(hooks),
       limits_(limits),
@@ -52,13 +60,13 @@ bool Shrinker::spent() const {
 
 bool Shrinker::take(Case candidate) {
   drop_homeless_overrides(candidate);
-  if (spent() || !Timeline::create(candidate).ok()) return false;
+  if (spent() || !is_lawful(candidate)) return false;
   if (!(weight_of(candidate) < weight_)) return false;
   return run(std::move(candidate));
 }
 
 bool Shrinker::take_heavier(Case candidate) {
-  if (spent() || !Timeline::create(candidate).ok()) return false;
+  if (spent() || !is_lawful(candidate)) return false;
   return run(std::move(candidate));
 }
 

@@ -59,6 +59,7 @@ std::string pictures(const HtmlFinding& f) {
     out += block_table_figure(block_table(*moment));
     out += grid_figure(ownership_grid(*moment));
   }
+  for (const Grid& picture : f.pictures) out += grid_figure(picture);
   const int64_t failing = v.divergence ? int64_t{v.divergence->op_index} : -1;
   return out + grid_figure(operations_grid(c, failing));
 }

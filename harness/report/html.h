@@ -7,6 +7,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "harness/judge/error_map.h"
 #include "harness/report/html_pictures.h"
@@ -18,9 +19,10 @@ inline constexpr size_t kHtmlFindingsMax = 50;
 
 struct HtmlFinding {
   Record record;
-  ErrorMap errors;          // empty: not known
-  std::string explanation;  // one sentence, or ""
-  KernelMask kernel;        // of the explanation; empty: not known
+  ErrorMap errors;             // empty: not known
+  std::string explanation;     // one sentence, or ""
+  KernelMask kernel;           // of the explanation; empty: not known
+  std::vector<Grid> pictures;  // of a history
 };
 
 struct HtmlHead {

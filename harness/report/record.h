@@ -21,6 +21,8 @@ struct Record {
   std::string replay;     // command line that shows it again
   std::string minimized;  // file of a smaller case of the same fault; text only, like output
   std::string output;     // the last of what the code under test printed
+  std::string story;      // lines that tell a history's finding in full; text only
+  nlohmann::ordered_json details;  // the same for a program; null: none
 };
 
 std::string record_text(const Record& record);

@@ -88,6 +88,7 @@ Json record_json(const Record& r) {
   if (v.divergence) json["divergence"] = divergence_json(*v.divergence);
   json["findings"] = Json::array();
   for (const DeviceFinding& f : v.findings) json["findings"].push_back(finding_json(f));
+  if (!r.details.is_null()) json["engine"] = r.details;
   json["replay"] = r.replay;
   return json;
 }

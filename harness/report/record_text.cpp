@@ -150,6 +150,7 @@ std::string record_text(const Record& r) {
   if (r.history)
     line(out, "history",
          fmt::format("only after {} other cases in the same process", r.c.exec.preceding.size()));
+  if (!r.story.empty()) out += "\n" + r.story + "\n";
   line(out, "printed", r.output);
   line(out, "minimized", r.minimized);
   line(out, "replay", r.replay);

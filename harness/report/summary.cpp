@@ -66,7 +66,7 @@ uint64_t RunSummary::count(Outcome outcome) const {
 
 std::vector<std::string> RunSummary::missing_features() const {
   std::vector<std::string> missing;
-  if (!is_random || judged() < kCampaignCases) return missing;
+  if (!is_random || histories || judged() < kCampaignCases) return missing;
   for (const Feature feature : kRequired)
     if (!features.has(feature)) missing.emplace_back(feature_name(feature));
   return missing;
@@ -106,7 +106,7 @@ std::string summary_text(const RunSummary& s) {
     out +=
         fmt::format("  largest     |error| / bound {:.4f}; {} elements needed more than double\n",
                     s.stats.error_bound_ratio_max, s.stats.escalated);
-  if (s.judged() > 0) out += features_table(s.features) + must_hit_text(s);
+  if (s.judged() > 0 && !s.histories) out += features_table(s.features) + must_hit_text(s);
   for (const std::string& feature : s.missing_features())
     out += fmt::format("  never met   {}: this campaign says too little\n", feature);
   if (!s.variants.empty()) out += "  variants that ran\n" + counts_text(s.variants);

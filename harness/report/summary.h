@@ -33,6 +33,7 @@ struct RunSummary {
   MustHit refused;               // over the unsupported ones
   bool is_random = true;         // else what a random campaign must meet is not asked for
   bool must_hit_is_due = false;  // the covering array ran
+  bool histories = false;        // of engines: features and conditions are those of attention calls
   VerdictStats stats;            // sums; the maximum of error_bound_ratio_max
 
   void add(const Case& c, const Verdict& verdict);

@@ -1,5 +1,4 @@
 // kverify check
-#include "harness/cli/histories.h"
 #include "harness/cli/options/offers.h"
 
 namespace kv::cli {
@@ -21,15 +20,11 @@ void add_ci_output(CLI::App& command, CheckOptions& o) {
       ->check(named());
 }
 
-Result<ExitCode> run_check(const CheckOptions& o) {
-  return o.level == "engine" ? check_histories(o) : check(o);
-}
-
 }  // namespace
 
 void offer_check(CLI::App& app, Chosen& chosen) {
   auto [command, o] =
-      subcommand<CheckOptions>({app, "check", "draw cases, run and judge them"}, chosen, run_check);
+      subcommand<CheckOptions>({app, "check", "draw cases, run and judge them"}, chosen, check);
   command->add_option("--cases", o->cases, "cases to draw (default: 200)")
       ->check(whole(0, 1'000'000'000));
   command->add_option("--minutes", o->minutes, "stop drawing after this time")

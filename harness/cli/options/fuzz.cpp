@@ -19,6 +19,11 @@ void offer_fuzz(CLI::App& app, Chosen& chosen) {
   command->add_option("--seed", o->seed, "of the drawn cases; kept by the folder")
       ->check(whole(0, UINT64_MAX))
       ->capture_default_str();
+  command
+      ->add_option("--level", o->level,
+                   "kernel: attention calls; engine: histories of an engine with its own cache")
+      ->check(CLI::IsMember({"kernel", "engine"}))
+      ->capture_default_str();
   command->add_option("--worker", o->worker)->group("");
   add_bench(*command, o->bench);
   add_json(*command, o->json_path);
