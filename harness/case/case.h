@@ -151,6 +151,9 @@ struct StepRow {
   std::vector<int32_t> tree_parents = {};
   uint32_t speculative =
       0;  // the last of the appended that a truncate may take back (engine level)
+  /// The request is cancelled while the step runs, between this layer and the one before it; 0: it
+  /// is not (engine level).
+  uint32_t cancel_before_layer = 0;
   bool operator==(const StepRow&) const = default;
 };
 struct Step {

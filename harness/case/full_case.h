@@ -38,7 +38,7 @@ inline Case full_case() {
   c.ops = {op::Admit{a, 10, 0},
            op::Admit{b, 20, 7, -5, a, 4, 3, 90},
            op::Append{a, 3},
-           op::Step{{{a, 3, 1, 2, 4, {-1, 0, 0}, 2}, {.request = b}}, true, true, true},
+           op::Step{{{a, 3, 1, 2, 4, {-1, 0, 0}, 2, 1}, {.request = b}}, true, true, true},
            op::Fork{a, b},
            op::Reorder{{a, b}, {b, b}},
            op::Truncate{a, 9},

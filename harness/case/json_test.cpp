@@ -94,7 +94,7 @@ TEST(Json, MessagesNameThePathTheExpectedAndTheFound) {
   EXPECT_EQ(with("\"layers\"", "\"layers\": 1, \"layers\""), "t: shape: duplicate key \"layers\"");
   EXPECT_EQ(with("\"pad_left\": 1", "\"pad_lefd\": 1"),
             "t: ops[3].rows[0]: expected only the keys request, append, pad_left, pad_right, "
-            "queries, tree_parents, speculative, got \"pad_lefd\"");
+            "queries, tree_parents, speculative, cancel_before_layer, got \"pad_lefd\"");
   EXPECT_EQ(with("\"op\": \"defrag\"", "\"op\": \"defrog\"").substr(0, 47),
             "t: ops[14].op: expected one of \"admit\", \"append");
   EXPECT_EQ(with("18446744073709551615", "18446744073709551616"),

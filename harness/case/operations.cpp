@@ -127,6 +127,9 @@ Result<void> OperationChecker::check(const op::Step& step) {
     const op::StepRow& row = step.rows[r];
     const std::string where = fmt::format("ops[{}].rows[{}]", index_, r);
     if (row.speculative > 0) return engine_only(fmt::format("rows[{}].speculative", r));
+    if (row.cancel_before_layer > 0) {
+      return engine_only(fmt::format("rows[{}].cancel_before_layer", r));
+    }
     if (!in_batch.insert(row.request).second) {
       return bad_input(fmt::format("{}: request {} occurs twice in the step, expected once", where,
                                    row.request.value));

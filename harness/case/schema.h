@@ -191,6 +191,8 @@ void fields(auto& walk, S& row) {
   walk.optional("tree_parents", row.tree_parents, List{0, limits::kRowTokensMax},
                 Range<int64_t>{-1, limits::kRowTokensMax});
   walk.optional("speculative", row.speculative, kRowTokens);
+  walk.optional("cancel_before_layer", row.cancel_before_layer,
+                Range<uint64_t>{0, limits::kLayersMax});
 }
 
 template <Of<op::Step> S>

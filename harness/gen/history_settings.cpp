@@ -69,6 +69,11 @@ Case draw_history_settings(ChoiceSource& choices, const HistoryScope& scope,
   c.pool.page_count = static_cast<uint32_t>(
       choices.one_in(4) ? choices.between(kPagesMin, kPagesMax) : choices.between(kPagesMin, 16));
   c.pool.overcommit = choices.pick({1.0, 2.0, 4.0, 1.5, 16.0});
+  if (scope.attends) {
+    c.shape.softcap = choices.pick({0.0f, 0.0f, 0.0f, 2.0f, 30.0f});
+    c.shape.alibi = choices.one_in(4);
+    c.shape.sinks = choices.one_in(4);
+  }
   c.data.seed = choices.below(uint64_t{1} << 32);
   c.engine = draw_engine(choices, axes, c);
   if (axes.windows) draw_groups(choices, c);

@@ -160,13 +160,19 @@ void HistoryWriter::step() {
   for (size_t i = 0; i < lives_.size() && step.rows.size() < most; ++i) {
     Life& life = lives_[(start + i) % lives_.size()];
     if (!life.active && !choices_.one_in(32)) continue;
-    const op::StepRow r = row(life);
+    op::StepRow r = row(life);
     if (r.append == 0 && r.queries == 0) continue;
+    if (case_.shape.layers > 1 && choices_.one_in(24)) {
+      r.cancel_before_layer = static_cast<uint32_t>(choices_.between(1, case_.shape.layers - 1));
+    }
     life.length += r.append;
     life.prompt_left -= std::min<uint64_t>(life.prompt_left, r.append);
     step.rows.push_back(r);
   }
   if (step.rows.empty()) return;
+  for (const op::StepRow& r : step.rows) {
+    if (r.cancel_before_layer > 0) remove(r.request);
+  }
   if (axes_.padding) {
     step.padded_layout = choices_.one_in(2);
     step.padded_left = step.padded_layout && choices_.one_in(2);
@@ -186,6 +192,7 @@ void HistoryWriter::speculate() {
   const auto append = static_cast<uint32_t>(drafted);
   op::StepRow row{.request = life->request, .append = append, .speculative = k};
   if (scope_.attends) row.queries = append;
+  if (choices_.one_in(3)) return verify_tree(*life, row);
   case_.ops.emplace_back(op::Step{.rows = {row}});
   ++in_flight_;
   life->length += append;
@@ -194,6 +201,41 @@ void HistoryWriter::speculate() {
   if (accepted == k && choices_.one_in(2)) return;  // all of them: nothing is taken back
   life->length -= k - accepted;
   case_.ops.emplace_back(op::Truncate{life->request, life->length});
+}
+
+// Verify a tree of guesses, keep one path of it: what lies behind the path is cut, then the gaps in
+// it are closed, the last one first. Now and then another operation comes too early.
+void HistoryWriter::verify_tree(Life& life, op::StepRow row) {
+  row.speculative = row.append;
+  for (uint32_t i = 0; i < row.append; ++i) {
+    const int64_t last = int64_t{i} - 1;
+    const int64_t parent = static_cast<int64_t>(choices_.below(uint64_t{i} + 1)) - 1;
+    row.tree_parents.push_back(static_cast<int32_t>(choices_.one_in(2) ? last : parent));
+  }
+  const uint64_t base = life.length;
+  const RequestId request = row.request;
+  std::vector<int32_t> path;
+  for (auto i = static_cast<int32_t>(choices_.below(row.append)); i >= 0;
+       i = row.tree_parents[static_cast<size_t>(i)]) {
+    path.push_back(i);
+  }
+  case_.ops.emplace_back(op::Step{.rows = {row}});
+  ++in_flight_;
+  if (choices_.one_in(3)) complete();
+  if (choices_.one_in(8)) {
+    fork();
+    preempt();
+  }
+  if (find(request) == nullptr) return;
+  const auto slot = [base](int64_t index) { return base + static_cast<uint64_t>(index); };
+  case_.ops.emplace_back(op::Truncate{request, slot(path.front() + 1)});
+  for (size_t i = 0; i < path.size(); ++i) {
+    const int64_t before = i + 1 < path.size() ? path[i + 1] : -1;
+    if (before + 1 < path[i]) {
+      case_.ops.emplace_back(op::Shift{request, slot(before + 1), slot(path[i])});
+    }
+  }
+  if (Life* left = find(request)) left->length = base + path.size();
 }
 
 void HistoryWriter::draft_step() {

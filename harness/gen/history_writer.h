@@ -37,6 +37,7 @@ class HistoryWriter {
   void append();
   void step();
   void speculate();
+  void verify_tree(Life& life, op::StepRow row);
   void draft_step();
   void fork();
   void reorder();

@@ -34,6 +34,7 @@ struct StepRow {
   std::vector<uint64_t> tokens;               // [append]
   std::vector<uint64_t> histories, previous;  // [max(append, queries)] of the last slots
   std::vector<int32_t> tree_parents;
+  uint32_t cancel_before_layer = 0;
 };
 struct Step {
   std::vector<StepRow> rows;

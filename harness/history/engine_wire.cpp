@@ -39,6 +39,7 @@ void fields(auto& io, S& x) {
   io(x.request), io(x.handle), io(x.length), io(x.append), io(x.queries), io(x.speculative);
   io.enumerator(x.dtype, DType::kI8);
   io(x.tokens), io(x.histories), io(x.previous), io(x.tree_parents);
+  io(x.cancel_before_layer);
 }
 template <Of<call::Step> S>
 void fields(auto& io, S& x) {

@@ -194,6 +194,7 @@ void HistoryJudge::note_flying(const Planned& planned) {
   FlyingPages flying{.step = model_.launched()};
   for (const call::StepRow& row : step.rows) {
     const RequestState* r = state_.find(row.request);
+    if (r == nullptr) r = before_.find(row.request);  // it was cancelled while the step ran
     if (r == nullptr) continue;
     for (const auto& table : r->tables) {
       for (size_t p = 0; p < table.size(); ++p) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "harness/case/head_inputs.h"
 #include "harness/core/check.h"
 #include "harness/history/model.h"
 #include "harness/run/shape.h"
@@ -58,6 +59,19 @@ std::vector<uint32_t> numbers(const std::vector<RequestId>& ids) {
   return out;
 }
 
+/// Of every query head of every layer, those of the draft model last; none when they are not used.
+std::vector<float> head_values(const Case& c, bool is_used,
+                               float (*value)(const Case&, HeadPlace)) {
+  std::vector<float> values;
+  const uint32_t layers = c.shape.layers + c.engine->draft_layers;
+  for (uint32_t layer = 0; is_used && layer < layers; ++layer) {
+    for (uint32_t head = 0; head < c.shape.query_heads; ++head) {
+      values.push_back(value(c, {.layer = layer, .head = head}));
+    }
+  }
+  return values;
+}
+
 }  // namespace
 
 LocalEngine::LocalEngine(const kv_engine_level& level, const Case& c)
@@ -94,6 +108,10 @@ Result<std::unique_ptr<LocalEngine>> LocalEngine::create(const kv_engine_level& 
   config.prefix_cache = e.prefix_cache ? 1 : 0;
   config.draft_layers = e.draft_layers;
   config.draft_page_count = e.draft_page_count;
+  const std::vector<float> slopes = head_values(c, c.shape.alibi, alibi_slope);
+  const std::vector<float> sinks = head_values(c, c.shape.sinks, sink_logit);
+  config.alibi_slopes = slopes.empty() ? nullptr : slopes.data();
+  config.sinks = sinks.empty() ? nullptr : sinks.data();
   config.harness = engine.get();
   config.fill_qkv = &LocalEngine::fill_qkv;
   auto error = sized<kv_error>();
@@ -162,6 +180,7 @@ kv_status LocalEngine::call_engine(const call::Step& step, Answer& answer, kv_er
     const size_t untold = step.wants_outputs ? 0 : r.histories.size() - r.append;
     row.histories = r.histories.data() + untold;
     row.tree_parents = r.tree_parents.empty() ? nullptr : r.tree_parents.data();
+    row.cancel_before_layer = r.cancel_before_layer;
     rows.push_back(row);
   }
   auto call = sized<kv_step>();

@@ -22,6 +22,34 @@ StoredToken next_stored(const ModelRequest& r, const std::vector<StoredToken>& s
           .position = r.position_offset + static_cast<int64_t>(slot)};
 }
 
+void append_stored(const ModelRequest& r, std::vector<StoredToken>& slots,
+                   const std::vector<uint64_t>& tokens, const std::vector<int32_t>& parents,
+                   uint64_t data_seed) {
+  const auto base = static_cast<ptrdiff_t>(slots.size());
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (parents.empty() || parents[i] == static_cast<int32_t>(i) - 1) {
+      slots.push_back(next_stored(r, slots, tokens[i], data_seed));
+      continue;
+    }
+    // The path of its ancestors alone decides what it is.
+    std::vector<StoredToken> path(slots.begin(), slots.begin() + base);
+    std::vector<int32_t> ancestors;
+    for (int32_t p = parents[i]; p >= 0; p = parents[static_cast<size_t>(p)])
+      ancestors.push_back(p);
+    for (size_t a = ancestors.size(); a > 0; --a) {
+      path.push_back(slots[static_cast<size_t>(base + ancestors[a - 1])]);
+    }
+    slots.push_back(next_stored(r, path, tokens[i], data_seed));
+  }
+}
+
+bool has_branches(const ModelRequest& r) {
+  for (size_t i = std::max<size_t>(r.tree_begin, 1); i < r.slots.size(); ++i) {
+    if (r.slots[i].previous != r.slots[i - 1].history) return true;
+  }
+  return false;
+}
+
 Model::Model(const Case& c) : case_(c), groups_(cache_groups(c)) {
   KV_CHECK(c.engine.has_value(), "a case for the kernel level has no history");
 }

@@ -51,7 +51,10 @@ struct ModelRequest {
   std::vector<StoredToken> draft;  // of the draft cache
   uint64_t scheduled = 0;          // tokens that the case's rows have asked for so far
   uint64_t settled = 0;            // slots before this one are not speculative
+  uint64_t tree_begin = 0;         // slots from here on may be branches of a tree
 };
+/// The slots are no path: some of them are branches that have to go first.
+bool has_branches(const ModelRequest& r);
 
 /// The tokens that an operation had when its history ran first, for when it runs again under other
 /// circumstances: of an admission the prompt; of each row of a step all that its cache held after
@@ -84,6 +87,10 @@ class Model {
 
   const std::map<RequestId, ModelRequest>& requests() const { return requests_; }
   const ModelRequest* find(RequestId request) const;
+  /// The tokens of one that is gone, as they were last.
+  const std::vector<uint64_t>& tokens_of_gone(RequestId request) const {
+    return streams_.at(request);
+  }
   const std::vector<FlyingStep>& in_flight() const { return in_flight_; }
   const std::vector<Touched>& touched() const { return touched_; }
   uint64_t launched() const { return launched_; }
@@ -170,9 +177,13 @@ class Model {
   bool failing_ = false;  // an allocation is going to fail
 };
 
-/// What slot `slots.size()`, and those after it, hold when the request's stream goes on.
+/// What slot `slots.size()` holds when the request's stream goes on.
 StoredToken next_stored(const ModelRequest& r, const std::vector<StoredToken>& slots,
                         uint64_t token, uint64_t data_seed);
+/// Appends the tokens of a row: one after another, or each behind its parent in a tree.
+void append_stored(const ModelRequest& r, std::vector<StoredToken>& slots,
+                   const std::vector<uint64_t>& tokens, const std::vector<int32_t>& parents,
+                   uint64_t data_seed);
 
 /// The groups of a case: those it lists, or one of all layers.
 std::vector<CacheGroup> cache_groups(const Case& c);

@@ -15,6 +15,7 @@ void copy_content(const ModelRequest& from, ModelRequest& to) {
   to.slots = from.slots;
   to.draft = from.draft;
   to.settled = from.settled;
+  to.tree_begin = from.tree_begin;
 }
 
 // What comes next is made up for this request alone: sharers diverge.
@@ -82,6 +83,7 @@ void Model::apply_call(const call::Truncate& truncate, const Planned&, const Ans
   ModelRequest& r = requests_.at(truncate.request);
   keep(r.slots, truncate.length);
   keep(r.draft, truncate.length);
+  r.tree_begin = std::min<uint64_t>(r.tree_begin, r.slots.size());
   part(r);
   r.settled = r.slots.size();
   touch(r.request, truncate.length - std::min<uint64_t>(truncate.length, 1), truncate.length);
@@ -89,9 +91,12 @@ void Model::apply_call(const call::Truncate& truncate, const Planned&, const Ans
 
 void Model::apply_call(const call::Shift& shift, const Planned&, const Answer&) {
   ModelRequest& r = requests_.at(shift.request);
+  const bool was_tree = has_branches(r);
   erase_range(r.slots, shift.begin, shift.end);
   erase_range(r.draft, shift.begin, shift.end);
   erase_range(r.stream, shift.begin, shift.end);
+  // A gap in front of a tree, or of anything, is no branch.
+  if (!(shift.begin >= r.tree_begin && was_tree)) r.tree_begin = r.slots.size();
   r.scheduled -= std::min(r.scheduled, shift.end - shift.begin);
   r.scheduled = std::max<uint64_t>(r.scheduled, r.slots.size());
   r.settled = r.slots.size();

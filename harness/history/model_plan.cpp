@@ -18,6 +18,7 @@ Planned unknown(Call call) { return {.call = std::move(call), .expect = Expect::
 constexpr const char* kNotActive = "the request is not active";
 constexpr const char* kNotThere = "the request does not exist";
 constexpr const char* kThereAlready = "the request exists already";
+constexpr const char* kBranches = "a tree waits for one of its paths";
 
 }  // namespace
 
@@ -67,6 +68,7 @@ Model::Plan Model::plan_op(const op::Append& append) {
 Model::Plan Model::plan_op(const op::Fork& fork) {
   const call::Fork call{fork.parent, fork.child};
   if (!is_active(fork.parent)) return unlawful(call, kNotActive);
+  if (has_branches(*find(fork.parent))) return unlawful(call, kBranches);
   if (find(fork.child) != nullptr) return unlawful(call, kThereAlready);
   return if_room(call);
 }
@@ -77,6 +79,7 @@ Model::Plan Model::plan_op(const op::Reorder& reorder) {
   if (beams.size() < call.beams.size()) return unlawful(call, "a beam occurs twice");
   for (const RequestId beam : call.beams) {
     if (!is_active(beam)) return unlawful(call, kNotActive);
+    if (has_branches(*find(beam))) return unlawful(call, kBranches);
     if (find(beam)->owner != find(call.beams[0])->owner) {
       return unlawful(call, "beams of two owners");
     }
@@ -98,7 +101,9 @@ Model::Plan Model::plan_op(const op::Shift& shift) {
   const call::Shift call{shift.request, shift.begin, shift.end};
   if (!is_active(call.request)) return unlawful(call, kNotActive);
   if (call.begin >= call.end) return unlawful(call, "an empty range");
-  if (call.end > find(call.request)->slots.size()) return unlawful(call, "it is not that long");
+  const ModelRequest& r = *find(call.request);
+  if (call.end > r.slots.size()) return unlawful(call, "it is not that long");
+  if (has_branches(r) && call.begin < r.tree_begin) return unlawful(call, kBranches);
   return has_windows() ? unknown(call) : if_room(call);
 }
 
@@ -115,6 +120,7 @@ Model::Plan Model::plan_op(const op::Finish& finish) {
 Model::Plan Model::plan_op(const op::Preempt& preempt) {
   const call::Preempt call{preempt.request, preempt.swap};
   if (!is_active(call.request)) return unlawful(call, kNotActive);
+  if (has_branches(*find(call.request))) return unlawful(call, kBranches);
   return preempt.swap ? if_room(call) : lawful(call);
 }
 
@@ -137,6 +143,7 @@ Model::Plan Model::plan_op(const op::Save& save) {
   const call::Save call{save.request};
   const ModelRequest* r = find(call.request);
   if (r == nullptr) return unlawful(call, kNotThere);
+  if (has_branches(*r)) return unlawful(call, kBranches);
   return r->life == Life::kActive ? lawful(call) : unknown(call);
 }
 

@@ -26,7 +26,22 @@ uint32_t appended_tokens(const ModelRequest& r, const op::StepRow& row, const op
 
 }  // namespace
 
+namespace {
+
+bool is_chain(const std::vector<int32_t>& parents) {
+  for (size_t i = 0; i < parents.size(); ++i) {
+    if (parents[i] != static_cast<int32_t>(i) - 1) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 const char* Model::why_no_row(const ModelRequest& r, const op::StepRow& row, bool draft) {
+  if (has_branches(r)) return "a tree waits for one of its paths";
+  if (!is_chain(row.tree_parents) && row.speculative < row.append) {
+    return "a tree whose tokens are not all speculative";
+  }
   if (cache_of(r, draft).size() + row.append > r.slots_max) return "past the request's limit";
   return nullptr;
 }
@@ -64,13 +79,12 @@ call::StepRow Model::plan_row(ModelRequest& r, const op::StepRow& row, bool draf
                      .queries = row.queries,
                      .speculative = row.speculative,
                      .dtype = case_.shape.kv_dtype,
-                     .tree_parents = row.tree_parents};
+                     .tree_parents = row.tree_parents,
+                     .cancel_before_layer = row.cancel_before_layer};
   extend_stream(r, length + row.append);
   std::vector<StoredToken> after = slots;
-  for (uint64_t i = length; i < length + row.append; ++i) {
-    call.tokens.push_back(r.stream[i]);
-    after.push_back(next_stored(r, after, r.stream[i], case_.data.seed));
-  }
+  for (uint64_t i = length; i < length + row.append; ++i) call.tokens.push_back(r.stream[i]);
+  append_stored(r, after, call.tokens, row.tree_parents, case_.data.seed);
   const uint64_t told = std::max(row.append, row.queries);
   for (uint64_t i = after.size() - told; i < after.size(); ++i) {
     call.histories.push_back(after[i].history);
@@ -113,6 +127,10 @@ std::optional<Planned> Model::plan_op(const op::Step& step) {
     if (row.append == 0 && row.queries == 0) continue;
     if (!seen.insert(asked.request).second) planned.why = "a request has two rows";
     if (const char* why = why_no_row(*r, row, step.draft)) planned.why = why;
+    const uint32_t layers = step.draft ? engine().draft_layers : case_.shape.layers;
+    if (row.cancel_before_layer >= std::max(layers, 1u)) {
+      planned.why = "no layer is left in which it could be cancelled";
+    }
     call.wants_outputs |= row.queries > 0;
     call.rows.push_back(plan_row(*r, row, step.draft));
     planned.scheduled.push_back(std::max<uint64_t>(r->scheduled + asked.append, r->slots.size()));
@@ -129,11 +147,11 @@ void Model::apply_row(const call::StepRow& row, bool draft) {
   KV_CHECK(r != nullptr, "a row of no request must be refused");
   auto& slots = cache_of(*r, draft);
   const uint64_t begin = slots.size();
-  for (const uint64_t token : row.tokens) {
-    slots.push_back(next_stored(*r, slots, token, case_.data.seed));
-  }
+  if (!draft && !row.tree_parents.empty()) r->tree_begin = begin;
+  append_stored(*r, slots, row.tokens, row.tree_parents, case_.data.seed);
   if (!draft && row.append > 0) r->settled = slots.size() - row.speculative;
-  touch(row.request, begin, slots.size(), draft);
+  if (row.cancel_before_layer == 0) return touch(row.request, begin, slots.size(), draft);
+  forget(row.request);
 }
 
 void Model::apply_call(const call::Step& step, const Planned& planned, const Answer&) {
@@ -141,7 +159,8 @@ void Model::apply_call(const call::Step& step, const Planned& planned, const Ans
   for (size_t i = 0; i < step.rows.size(); ++i) {
     apply_row(step.rows[i], step.draft);
     flying.requests.push_back(step.rows[i].request);
-    if (!step.draft) find_mutable(step.rows[i].request)->scheduled = planned.scheduled[i];
+    ModelRequest* r = find_mutable(step.rows[i].request);
+    if (!step.draft && r != nullptr) r->scheduled = planned.scheduled[i];
   }
   in_flight_.push_back(std::move(flying));
   while (in_flight_.size() > engine().async_depth) in_flight_.erase(in_flight_.begin());

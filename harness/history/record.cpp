@@ -60,13 +60,17 @@ void HistoryJudge::keep(const Op& op, const Planned& planned) {
     auto& rows = std::get<op::Step>(kept.op).rows;
     rows.clear();
     for (const call::StepRow& row : step->rows) {
-      const ModelRequest& r = *model_.find(row.request);
+      const ModelRequest* r = model_.find(row.request);
       rows.push_back({.request = row.request,
                       .append = row.append,
                       .queries = row.queries,
                       .tree_parents = row.tree_parents,
-                      .speculative = row.speculative});
-      kept.told.tokens.push_back(tokens_of(step->draft ? r.draft : r.slots));
+                      .speculative = row.speculative,
+                      .cancel_before_layer = row.cancel_before_layer});
+      kept.told.tokens.push_back(r == nullptr  ? model_.tokens_of_gone(row.request)
+                                 : step->draft ? tokens_of(r->draft)
+                                               : tokens_of(r->slots));
+      kept.told.tokens.back().resize(row.length + row.append);
     }
   } else if (const auto* fork = std::get_if<call::Fork>(&planned.call)) {
     kept.contents = {content_of(*model_.find(fork->child))};

@@ -24,18 +24,22 @@ TwinOp admission_of(const call::Admit& content, uint32_t op_index) {
 
 namespace {
 
-/// A row whose last tokens may be taken back.
+/// A row whose last tokens may be taken back, or branches of a tree dropped.
 struct Guess {
   size_t op = 0, row = 0;  // of the twin
+  uint64_t first = 0;      // slot of its first guess
 };
 
-// What a truncate leaves of the row's tokens; false when it goes further back than that.
-bool keep_accepted(Twin& twin, const Guess& guess, uint64_t length) {
+// What is left of the row's tokens without those of [begin, end); false when that goes further back
+// than the guesses.
+bool drop_rejected(Twin& twin, const Guess& guess, uint64_t begin, uint64_t end) {
   op::StepRow& row = std::get<op::Step>(twin.ops[guess.op].op).rows[guess.row];
   std::vector<uint64_t>& tokens = twin.ops[guess.op].told.tokens[guess.row];
-  if (length >= tokens.size() || length + row.append < tokens.size()) return false;
-  const auto rejected = static_cast<uint32_t>(tokens.size() - length);
-  tokens.resize(length);
+  end = std::min<uint64_t>(end, tokens.size());
+  if (begin >= end || begin < guess.first) return false;
+  const auto rejected = static_cast<uint32_t>(end - begin);
+  tokens.erase(tokens.begin() + static_cast<ptrdiff_t>(begin),
+               tokens.begin() + static_cast<ptrdiff_t>(end));
   row.append -= rejected;
   row.queries -= std::min(row.queries, rejected);
   row.speculative = 0;
@@ -47,26 +51,35 @@ bool keep_accepted(Twin& twin, const Guess& guess, uint64_t length) {
 
 bool twin_never_speculated(std::span<const Happened> happened, uint64_t, Twin& twin) {
   std::map<RequestId, Guess> guesses;
+  const bool drafts = twin.c.engine->draft_layers > 0;
   bool changed = false;
+  const auto drop = [&](RequestId request, uint64_t begin, uint64_t end) {
+    const auto guess = guesses.find(request);
+    const bool dropped = guess != guesses.end() && drop_rejected(twin, guess->second, begin, end);
+    changed |= dropped;
+    return dropped;
+  };
   for (const Happened& h : happened) {
     if (const auto* truncate = std::get_if<op::Truncate>(&h.op)) {
-      const auto guess = guesses.find(truncate->request);
-      if (guess != guesses.end() && keep_accepted(twin, guess->second, truncate->length)) {
-        changed = true;
-        guesses.erase(guess);
-        // The draft cache has something of its own to give back.
-        if (twin.c.engine->draft_layers == 0) continue;
-      }
+      // The draft cache has something of its own to give back.
+      if (drop(truncate->request, truncate->length, UINT64_MAX) && !drafts) continue;
+    }
+    if (const auto* shift = std::get_if<op::Shift>(&h.op)) {
+      if (drop(shift->request, shift->begin, shift->end)) continue;
+      guesses.erase(shift->request);
     }
     twin.ops.push_back(same(h));
     const auto* step = std::get_if<op::Step>(&h.op);
     for (size_t r = 0; step != nullptr && !step->draft && r < step->rows.size(); ++r) {
-      guesses.erase(step->rows[r].request);
-      if (step->rows[r].speculative > 0) {
-        guesses[step->rows[r].request] = {.op = twin.ops.size() - 1, .row = r};
-      }
+      const op::StepRow& row = step->rows[r];
+      guesses.erase(row.request);
+      if (row.speculative == 0) continue;
+      guesses[row.request] = {
+          .op = twin.ops.size() - 1, .row = r, .first = h.told.tokens[r].size() - row.append};
     }
-    if (step == nullptr && !std::holds_alternative<op::Complete>(h.op)) guesses.clear();
+    const bool waits = step != nullptr || std::holds_alternative<op::Complete>(h.op) ||
+                       std::holds_alternative<op::Truncate>(h.op);
+    if (!waits) guesses.clear();
   }
   return changed;
 }

@@ -52,6 +52,15 @@ const call::Admit* content_of(const Happened& h, RequestId request) {
   return found == h.contents.end() ? nullptr : &*found;
 }
 
+/// Those that were cancelled while the step ran.
+std::set<RequestId> cancelled_within(const op::Step& step) {
+  std::set<RequestId> ids;
+  for (const op::StepRow& row : step.rows) {
+    if (row.cancel_before_layer > 0) ids.insert(row.request);
+  }
+  return ids;
+}
+
 bool is_about_one(const Op& op) {
   return std::holds_alternative<op::Admit>(op) || std::holds_alternative<op::Truncate>(op) ||
          std::holds_alternative<op::Shift>(op) || std::holds_alternative<op::Cancel>(op) ||
@@ -89,6 +98,7 @@ bool twin_alone(std::span<const Happened> happened, uint64_t seed, Twin& twin) {
     }
     TwinOp op = same(h);
     const bool is_step = std::holds_alternative<op::Step>(h.op);
+    if (is_step && cancelled_within(std::get<op::Step>(h.op)).contains(one)) lives = false;
     const bool own = is_step ? keep_rows(op, [one](RequestId id) { return id == one; })
                              : is_about_one(h.op) && named(h.op).contains(one);
     if (!own && !std::holds_alternative<op::Complete>(h.op)) continue;
@@ -112,15 +122,20 @@ struct Visit {
 std::vector<Visit> visits(std::span<const Happened> happened) {
   std::vector<Visit> found;
   std::map<RequestId, size_t> since;
+  const auto end = [&](RequestId id, size_t at) {
+    const auto begun = since.find(id);
+    if (begun != since.end()) found.push_back({id, begun->second, at});
+    since.erase(id);
+  };
   for (size_t i = 0; i < happened.size(); ++i) {
     const Op& op = happened[i].op;
     if (const auto* admit = std::get_if<op::Admit>(&op)) {
       since[admit->request] = i;
     } else if (const auto* cancel = std::get_if<op::Cancel>(&op)) {
-      const auto begun = since.find(cancel->request);
-      if (begun != since.end()) found.push_back({cancel->request, begun->second, i});
-      since.erase(cancel->request);
-    } else if (!std::holds_alternative<op::Step>(op) && !is_about_one(op)) {
+      end(cancel->request, i);
+    } else if (const auto* step = std::get_if<op::Step>(&op)) {
+      for (const RequestId id : cancelled_within(*step)) end(id, i);
+    } else if (!is_about_one(op)) {
       for (const RequestId id : named(op)) since.erase(id);
     }
   }
@@ -230,6 +245,9 @@ bool twin_beams_renamed(std::span<const Happened> happened, uint64_t, Twin& twin
     rename(op.op, names);
     if (const auto* cancel = std::get_if<op::Cancel>(&h.op)) names.forget(cancel->request);
     if (const auto* finish = std::get_if<op::Finish>(&h.op)) names.forget(finish->request);
+    if (const auto* step = std::get_if<op::Step>(&h.op)) {
+      for (const RequestId id : cancelled_within(*step)) names.forget(id);
+    }
     if (!std::holds_alternative<op::Save>(h.op)) twin.ops.push_back(std::move(op));
   }
   return changed;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/case/head_inputs.h"
 #include "harness/core/hash.h"
 #include "harness/core/philox.h"
 #include "harness/plugin/kverify_plugin.h"
@@ -20,8 +21,7 @@ constexpr double kLog2e = 0x1.71547652b82fep+0;
 
 // What the reference is told here is all that the attention depends on.
 bool is_plain(const Shape& s) {
-  return !s.alibi && !s.sinks && s.rope.pairing == RopePairing::kNone &&
-         s.kv_scale == KvScale::kNone;
+  return s.rope.pairing == RopePairing::kNone && s.kv_scale == KvScale::kNone;
 }
 
 }  // namespace
@@ -67,6 +67,10 @@ ValueCounts Values::counts() const {
 void Values::note(const Model& model, const call::Step& step, uint64_t number) {
   Step noted{.number = number, .draft = step.draft, .judged = judged_next_};
   for (const call::StepRow& row : step.rows) {
+    if (row.cancel_before_layer > 0) {
+      noted.rows.push_back({.request = row.request, .queries = row.queries, .is_gone = true});
+      continue;
+    }
     const ModelRequest& r = *model.find(row.request);
     noted.rows.push_back({.request = row.request,
                           .slots = step.draft ? r.draft : r.slots,
@@ -135,8 +139,8 @@ MaybeFinding Values::judge_step(const Step& step, Engine& engine) {
     for (const Row& row : step.rows) {
       at.row = &row;
       MaybeFinding found;
-      if (step.judged) found = judge_layer(at);
-      if (!found && echo_ != nullptr) found = hear(step, at);
+      if (step.judged && !row.is_gone) found = judge_layer(at);
+      if (!found && echo_ != nullptr && !row.is_gone) found = hear(step, at);
       if (found) {
         found->message = fmt::format("step {}, {}", step.number, found->message);
         return found;
@@ -199,11 +203,17 @@ MaybeFinding Values::judge_head(const LayerRows& at, uint32_t kv_head,
   std::vector<std::pair<uint64_t, size_t>> places;  // slot, query head
   for (uint32_t q = 0; q < row.queries; ++q) {
     const size_t slot = length - row.queries + q;
-    if (row.slots[slot].position != row.position_offset + static_cast<int64_t>(slot)) continue;
+    const bool in_tree = !row.tree_parents.empty() && slot + row.append >= length;
+    const bool moved = row.slots[slot].position != row.position_offset + static_cast<int64_t>(slot);
+    if (moved && !in_tree) continue;
     for (size_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
       rows.push_back({.query = queries_.data() + (q * s.query_heads + head) * query_row,
                       .visible = visible[q],
                       .anchor = static_cast<int64_t>(slot)});
+      const HeadPlace place{at.layer.layer + (at.layer.draft ? s.layers : 0),
+                            static_cast<uint32_t>(head)};
+      if (s.alibi) rows.back().alibi_slope = alibi_slope(case_, place);
+      if (s.sinks) rows.back().sink = sink_logit(case_, place);
       got.push_back({.output = at.output + (q * s.query_heads + head) * s.head_dim_v *
                                                dtype_bytes(s.output_dtype),
                      .lse = lse_of(at, q, head)});

@@ -52,6 +52,7 @@ class Values {
     uint32_t append = 0, queries = 0;
     std::vector<int32_t> tree_parents;
     int64_t position_offset = 0;
+    bool is_gone = false;  // cancelled while the step ran
   };
   struct Step {
     uint64_t number = 0;

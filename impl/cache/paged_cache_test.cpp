@@ -178,6 +178,23 @@ TEST(PagedCache, LetsGoWhatNoWindowSees) {
   cache.check();
 }
 
+// Where the gap is as wide as pages are, the window's edge stays where it is in its page.
+TEST(PagedCache, ClosesGapsInFrontOfAWindow) {
+  for (const int64_t begin : {0, 1, 3, 6, 9}) {
+    PagedCacheConfig config = config_of(32);
+    config.groups = {{.layers = 2, .window_left = -1}, {.layers = 1, .window_left = 5}};
+    StampedCache cache(config);
+    cache.serve(1, some_tokens(1, 16));
+    cache.fork(1, 2);
+    const Status closed = cache.try_shift(1, begin, begin + 4);
+    // From slot 6 on, the next query would see what has expired: slots 6 and 7, then in front of it.
+    ASSERT_EQ(closed.ok(), begin < 6) << begin;
+    cache.append(1, some_tokens(2, 9));
+    cache.append(2, some_tokens(3, 3));
+    cache.check();
+  }
+}
+
 TEST(PagedCache, HitsAsFarAsEveryGroupReaches) {
   PagedCacheConfig config = config_of(32);
   config.groups = {{.window_left = -1}, {.window_left = 5}};

@@ -36,13 +36,20 @@ Status PagedCache::truncate(const Handle& handle, SlotCount length) {
 }
 
 // The slots from the page of `begin` on are copied to new pages, run by run: pages that others hold
-// stay as they are, and no copy overwrites what another one reads.
+// stay as they are, and no copy overwrites what another one reads. Pages that no later query sees,
+// behind the window, come to hold nothing.
 void PagedCache::State::copy_shifted(Content& c, int32_t group, SlotRange gap) {
   const int64_t begin = gap.begin.value, gone = gap.end.value - begin;
   const int64_t length = c.length() - gone, first = begin / page_slots();
   auto& table = c.tables[group];
   const int64_t old_pages = std::ssize(table);
+  const int64_t needed = c.kept[group] == 0 ? 0 : first_needed_page(group, length);
   for (int64_t slot = first * page_slots(); slot < length;) {
+    if (slot / page_slots() < needed) {
+      table.push_back(kNoPage);
+      slot += page_slots();
+      continue;
+    }
     if (slot % page_slots() == 0) table.push_back(pool.take(Group{group}));
     const int64_t from = slot < begin ? slot : slot + gone;
     int64_t run = page_slots() - std::max(slot % page_slots(), from % page_slots());
@@ -86,8 +93,15 @@ Status PagedCache::State::why_no_shift(const Handle& handle, SlotRange gap) {
     return refused("shift: request ", index_of(handle.request), ": expected a range in ",
                    c.length(), " slots that is not empty, got ", gap.begin, " to ", gap.end);
   }
-  if (std::ranges::any_of(c.kept, [](int64_t pages) { return pages > 0; })) {
-    return refused("shift: request ", index_of(handle.request), " has slots that have expired");
+  for (int32_t g = 0; g < group_count(); ++g) {
+    const int64_t gone = gap.end.value - gap.begin.value;
+    const int64_t seen = first_needed_page(g, c.length() - gone) * page_slots();
+    const int64_t was = seen < gap.begin.value ? seen : seen + gone;
+    if (seen < c.length() - gone && was < c.kept[g] * page_slots()) {
+      return refused("shift: request ", index_of(handle.request), ": slots before ",
+                     c.kept[g] * page_slots(), " have expired, and the next query would see slot ",
+                     was);
+    }
   }
   return why_no_room("shift", pages_shifted(c, gap));
 }
@@ -110,12 +124,17 @@ StatusOr<std::span<const SlotCopy>> PagedCache::shift(const Handle& handle, Slot
   }
   for (int32_t g = 0; g < s.group_count(); ++g) {
     pages.value == 0 ? s.drop_shifted(c, g, gap) : s.copy_shifted(c, g, gap);
+    const auto& table = c.tables[g];
+    if (c.kept[g] > 0) {
+      c.kept[g] = std::ranges::find_if(table, [](Page p) { return p != kNoPage; }) - table.begin();
+    }
   }
   s.cut_path(c, begin / s.page_slots());
   s.cut_written(c, begin);
   c.path_slots = std::min(c.path_slots, begin);
   c.tokens.erase(c.tokens.begin() + begin, c.tokens.begin() + end);
   c.settled = c.length();
+  s.expire(c);
   return std::span<const SlotCopy>(s.copies);
 }
 

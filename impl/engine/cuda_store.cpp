@@ -53,7 +53,11 @@ class CudaStore final : public Store {
     host_.resize(size.host_pages.value * host_page_bytes_);
     table_rows_.reserve(2 * size.batch_slots + 1);
   }
-  Status create_events() { return events_.create(); }
+  Status create(const HeadInputs& heads) {
+    KVATTN_RETURN_IF_ERROR(to_device(heads.alibi_slopes, slopes_));
+    KVATTN_RETURN_IF_ERROR(to_device(heads.sinks, sinks_));
+    return events_.create();
+  }
   // Nobody may free memory under work that is still running.
   ~CudaStore() override { static_cast<void>(cudaStreamSynchronize(stream_)); }
 
@@ -153,6 +157,21 @@ class CudaStore final : public Store {
                 layer * size_.page_slots * (size_.layout.key + size_.layout.value);
     return {key, key + size_.page_slots * size_.layout.key};
   }
+  Status to_device(const std::vector<float>& values, DeviceMemory& memory) {
+    if (values.empty()) return {};
+    const auto bytes = static_cast<int64_t>(values.size() * sizeof(float));
+    StatusOr<DeviceMemory> made = allocate_device(bytes);
+    if (!made.ok()) return made.status();
+    memory = *std::move(made);
+    return from_cuda("heads", cudaMemcpy(memory.get(), values.data(), values.size() * sizeof(float),
+                                         cudaMemcpyHostToDevice));
+  }
+  /// Of one layer; no data when they are not used.
+  TensorView heads_of(const DeviceMemory& values, int32_t layer) const {
+    if (values.get() == nullptr) return {};
+    return dense_view(static_cast<float*>(values.get()) + layer * shape_.query_heads, DType::kF32,
+                      {shape_.query_heads}, 1);
+  }
   Status move(void* to, const void* from, int64_t bytes, cudaMemcpyKind kind) {
     if (bytes == 0) return {};
     return from_cuda("copy", cudaMemcpyAsync(to, from, bytes, kind, stream_));
@@ -178,6 +197,7 @@ class CudaStore final : public Store {
   bool batch_invariant_;
   KvPool pool_;
   StepBuffers buffers_;
+  DeviceMemory slopes_, sinks_;     // [layers][query_heads]
   std::vector<BlockTable> tables_;  // [group]
   std::vector<std::span<const Page>> table_rows_;
   Events events_;
@@ -225,6 +245,8 @@ Status CudaStore::attend(int32_t layer, const LayerResult& result) {
   if (!cache.ok()) return cache.status();
   const AttentionShape shape = shape_of(place.group);
   AttendCall call = buffers_.attend_call(*cache, shape, place.group);
+  call.alibi_slopes = heads_of(slopes_, layer);
+  call.sinks = heads_of(sinks_, layer);
   call.stream = stream_;
   KVATTN_RETURN_IF_ERROR(kvattn::attend(call, plan_, shape));
   const int64_t lse_bytes = size_.layout.query_heads * int64_t{sizeof(float)};
@@ -275,7 +297,7 @@ StatusOr<std::unique_ptr<Store>> make_cuda_store(const StoreSize& size, const At
   }
   auto store = std::make_unique<CudaStore>(size, shape, options, *std::move(pool),
                                            *std::move(buffers), std::move(tables));
-  KVATTN_RETURN_IF_ERROR(store->create_events());
+  KVATTN_RETURN_IF_ERROR(store->create(options.heads));
   return std::unique_ptr<Store>(std::move(store));
 }
 

@@ -112,6 +112,7 @@ StatusOr<Handle> Engine::fork(RequestId parent, RequestId child) {
   KVATTN_RETURN_IF_ERROR(begin_operation());
   StatusOr<Handle> from = target_.cache.find(parent);
   if (!from.ok()) return from.status();
+  KVATTN_RETURN_IF_ERROR(check_no_branches("fork", parent));
   StatusOr<Handle> handle = target_.cache.fork(*from, child);
   if (handle.ok() && draft_) {
     // Requests and batch slots of both caches are the same ones, so there is room here too.
@@ -123,6 +124,7 @@ StatusOr<Handle> Engine::fork(RequestId parent, RequestId child) {
 
 Status Engine::reorder(std::span<const RequestId> beams, std::span<const RequestId> sources) {
   KVATTN_RETURN_IF_ERROR(begin_operation());
+  for (const RequestId beam : beams) KVATTN_RETURN_IF_ERROR(check_no_branches("reorder", beam));
   KVATTN_RETURN_IF_ERROR(target_.cache.reorder(beams, sources));
   return draft_ ? broken(draft_->cache.reorder(beams, sources)) : Status();
 }
@@ -132,6 +134,7 @@ Status Engine::truncate(RequestId request, SlotCount length) {
   StatusOr<Handle> handle = target_.cache.find(request);
   if (!handle.ok()) return handle.status();
   KVATTN_RETURN_IF_ERROR(target_.cache.truncate(*handle, length));
+  cut_tree(request, {length, handle->length});
   if (!draft_) return {};
   const Handle draft = *draft_->cache.find(request);
   return broken(draft_->cache.truncate(draft, std::min(length, draft.length)));
@@ -150,8 +153,12 @@ Status Engine::shift(RequestId request, SlotRange gap) {
   const bool moves_draft = draft_ && draft_gap.begin < draft_gap.end;
   // The draft cache may lack pages when the target does not: it is asked before anything moves.
   if (moves_draft) KVATTN_RETURN_IF_ERROR(draft_->cache.check_shift(draft, draft_gap));
+  if (const Tree* tree = tree_of(request); tree != nullptr && gap.begin.value < tree->begin) {
+    return check_no_branches("shift", request);
+  }
   StatusOr<std::span<const SlotCopy>> copies = target_.cache.shift(*handle, gap);
   if (!copies.ok()) return copies.status();
+  cut_tree(request, gap);
   KVATTN_RETURN_IF_ERROR(copy(target_, *copies));
   if (!moves_draft) return {};
   StatusOr<std::span<const SlotCopy>> moved = draft_->cache.shift(draft, draft_gap);
@@ -160,9 +167,14 @@ Status Engine::shift(RequestId request, SlotRange gap) {
 
 Status Engine::release(RequestId request) {
   KVATTN_RETURN_IF_ERROR(begin_operation());
+  return forget(request);
+}
+
+Status Engine::forget(RequestId request) {
   StatusOr<Handle> handle = target_.cache.find(request);
   if (!handle.ok()) return handle.status();
   KVATTN_RETURN_IF_ERROR(target_.cache.release(*handle));
+  std::erase_if(trees_, [request](const Tree& tree) { return tree.request == request; });
   return draft_ ? broken(draft_->cache.release(*draft_->cache.find(request))) : Status();
 }
 
@@ -170,6 +182,7 @@ Status Engine::preempt_to_recompute(RequestId request) {
   KVATTN_RETURN_IF_ERROR(begin_operation());
   StatusOr<Handle> handle = target_.cache.find(request);
   if (!handle.ok()) return handle.status();
+  KVATTN_RETURN_IF_ERROR(check_no_branches("preempt", request));
   KVATTN_RETURN_IF_ERROR(target_.cache.preempt_to_recompute(*handle));
   return draft_ ? broken(draft_->cache.preempt_to_recompute(*draft_->cache.find(request)))
                 : Status();
@@ -180,6 +193,7 @@ Status Engine::preempt_to_host(RequestId request) {
   KVATTN_RETURN_IF_ERROR(begin_operation());
   StatusOr<Handle> handle = target_.cache.find(request);
   if (!handle.ok()) return handle.status();
+  KVATTN_RETURN_IF_ERROR(check_no_branches("preempt", request));
   StatusOr<std::span<const HostCopy>> copies = target_.cache.preempt_to_host(*handle);
   if (!copies.ok()) return copies.status();
   KVATTN_RETURN_IF_ERROR(broken(target_.store->to_host(*copies)));

@@ -64,6 +64,12 @@ class HostStore final : public Store {
 
   StatusOr<StepTensors> begin(const Batch& batch) override {
     batch_ = &batch;
+    tables_.clear();
+    for (const BatchRow& row : batch.rows) {  // a request may be released while the step runs
+      for (size_t g = 0; g < size_.groups.size(); ++g) {
+        tables_.emplace_back(row.tables[g].begin(), row.tables[g].end());
+      }
+    }
     return StepTensors{query_.data(), key_.data(), value_.data()};
   }
   Status upload(void* to, const void* from, ByteCount bytes) override {
@@ -72,10 +78,12 @@ class HostStore final : public Store {
   }
   Status append(int32_t layer) override {
     const LayerPlace place = place_of(size_.groups, layer);
-    for (const BatchRow& row : batch_->rows) {
+    for (size_t b = 0; b < batch_->rows.size(); ++b) {
+      const BatchRow& row = batch_->rows[b];
+      const std::vector<Page>& table = tables_[b * size_.groups.size() + place.group];
       for (int64_t i = 0; i < row.appended; ++i) {
         const int64_t at = row.first_slot + i;
-        const Page page = row.tables[place.group][at / size_.page_slots];
+        const Page page = table[at / size_.page_slots];
         if (page == kNoPage) continue;  // a window has let it go already
         std::byte* to = slot(pages_, {page, at % size_.page_slots, place.layer});
         const int64_t from = row.append_begin + i;
@@ -127,6 +135,7 @@ class HostStore final : public Store {
   int64_t slot_bytes_, page_bytes_;
   std::vector<std::byte> pages_, host_, query_, key_, value_;
   const Batch* batch_ = nullptr;
+  std::vector<std::vector<Page>> tables_;  // [row][group] of the step
 };
 
 }  // namespace

@@ -109,6 +109,7 @@ StatusOr<std::vector<std::byte>> Engine::save(RequestId request) {
   if (target_.cache.state(*handle) != RequestState::kActive) {
     return refused("save: request ", index_of(request), " is preempted; expected an active one");
   }
+  KVATTN_RETURN_IF_ERROR(check_no_branches("save", request));
   const PagedCacheConfig& c = target_.cache.config();
   const SlotLayout layout = target_.store->layout();
   Header h{.side_input = index_of(target_.cache.side_input(*handle)),

@@ -5,6 +5,36 @@
 
 namespace kvattn {
 
+Status Engine::check_tree(const EngineRow& row, bool draft) const {
+  const RequestId request = row.append.handle.request;
+  KVATTN_RETURN_IF_ERROR(check_no_branches("step", request));
+  const int64_t slots = std::ssize(row.tree_parents);
+  if (slots == 0) return {};
+  if (draft) return unsupported("step: expected chains in the draft model, got a tree");
+  if (slots != std::ssize(row.append.tokens) || slots != row.append.speculative.value) {
+    return refused("step: request ", index_of(request), ": expected a tree of speculative tokens");
+  }
+  if (slots > kTreeSlotsMax) {
+    return unsupported("step: expected a tree of at most ", kTreeSlotsMax, " slots, got ", slots);
+  }
+  for (int64_t i = 0; i < slots; ++i) {
+    if (row.tree_parents[i] < -1 || row.tree_parents[i] >= i) {
+      return refused("step: request ", index_of(request), ": expected a parent before token ", i,
+                     ", got ", row.tree_parents[i]);
+    }
+  }
+  return {};
+}
+
+void Engine::keep_trees(const EngineStep& step) {
+  for (const EngineRow& row : step.rows) {
+    if (row.tree_parents.empty()) continue;
+    trees_.push_back({.request = row.append.handle.request,
+                      .begin = row.append.handle.length.value,
+                      .parents = {row.tree_parents.begin(), row.tree_parents.end()}});
+  }
+}
+
 Status Engine::check_step(const EngineStep& step) const {
   if (step.draft && !draft_) return refused("step: there is no draft model");
   const PagedCacheConfig& c = side(step.draft).cache.config();
@@ -23,6 +53,12 @@ Status Engine::check_step(const EngineStep& step) const {
     if (row.queries < 0 || row.queries > most) {
       return refused("step: request ", index_of(row.append.handle.request), ": expected 0 to ",
                      most, " queries, got ", row.queries);
+    }
+    KVATTN_RETURN_IF_ERROR(check_tree(row, step.draft));
+    if (row.release_before_layer < 0 || row.release_before_layer >= std::max<int64_t>(layers, 1)) {
+      return refused("step: request ", index_of(row.append.handle.request),
+                     ": expected a release before layer 1 to ", layers - 1, " or none, got ",
+                     row.release_before_layer);
     }
     if (std::ssize(row.append.tokens) > c.step_slots_max.value) {
       return refused("step: request ", index_of(row.append.handle.request), ": expected at most ",
@@ -49,7 +85,8 @@ Batch Engine::make_batch(const EngineStep& step) {
                      .appended = std::ssize(row.append.tokens),
                      .queries = batch.attends ? row.queries : 0,
                      .append_begin = batch.appended,
-                     .query_begin = is_ragged ? batch.queries : begin + pad_left});
+                     .query_begin = is_ragged ? batch.queries : begin + pad_left,
+                     .tree_parents = row.tree_parents});
     batch.appended += std::ssize(row.append.tokens);
     batch.queries += is_ragged ? rows_.back().queries : batch.attends ? widest : 0;
   }
@@ -68,12 +105,21 @@ void Engine::place_rows(const Side& side, const EngineStep& step) {
   }
 }
 
+Status Engine::release_before(int32_t layer, const EngineStep& step) {
+  for (const EngineRow& row : step.rows) {
+    if (row.release_before_layer != layer || layer == 0) continue;
+    KVATTN_RETURN_IF_ERROR(forget(row.append.handle.request));
+  }
+  return {};
+}
+
 Status Engine::run(Side& side, const EngineStep& step, const Batch& batch) {
   StatusOr<StepTensors> tensors = side.store->begin(batch);
   if (!tensors.ok()) return tensors.status();
   int32_t layer = 0;
   for (const LayerGroup& group : side.cache.config().groups) {
     for (int32_t i = 0; i < group.layers; ++i, ++layer) {
+      KVATTN_RETURN_IF_ERROR(release_before(layer, step));
       KVATTN_RETURN_IF_ERROR(model_->project({.layer = layer,
                                               .draft = step.draft,
                                               .batch = &batch,
@@ -99,6 +145,7 @@ StatusOr<StepNumber> Engine::step(const EngineStep& step) {
   if (!launched.ok()) return launched.status();
   KVATTN_RETURN_IF_ERROR(copy(s, launched->copies));
   place_rows(s, step);
+  keep_trees(step);
   KVATTN_RETURN_IF_ERROR(broken(run(s, step, batch)));
   KVATTN_RETURN_IF_ERROR(broken(s.store->mark(launched->number)));
   launched_ = static_cast<StepNumber>(index_of(launched_) + 1);

@@ -35,7 +35,8 @@ StatusOr<StepBuffers> StepBuffers::create(const StoreSize& size, const Attention
   b.workspace_bytes_ = *workspace;
   const int64_t tokens = size.batch_slots * size.step_slots_max.value;
   const int64_t rows = 2 * size.batch_slots + 1;
-  const int64_t numbers = (4 + std::ssize(size.groups)) * (rows + 1);
+  const int64_t numbers = (5 + std::ssize(size.groups)) * (rows + 1);
+  const int64_t tree_words = (std::min(size.step_slots_max.value, kTreeSlotsMax) + 31) / 32;
   KVATTN_RETURN_IF_ERROR(allocate(b.query_, tokens * size.layout.query));
   KVATTN_RETURN_IF_ERROR(allocate(b.key_, tokens * size.layout.key));
   KVATTN_RETURN_IF_ERROR(allocate(b.value_, tokens * size.layout.value));
@@ -43,6 +44,7 @@ StatusOr<StepBuffers> StepBuffers::create(const StoreSize& size, const Attention
   KVATTN_RETURN_IF_ERROR(allocate(b.lse_, tokens * size.layout.query_heads * 4));
   KVATTN_RETURN_IF_ERROR(allocate(b.workspace_, static_cast<int64_t>(*workspace)));
   KVATTN_RETURN_IF_ERROR(allocate(b.numbers_, numbers * 4));
+  KVATTN_RETURN_IF_ERROR(allocate(b.trees_, tokens * tree_words * 4));
   // PAD rows of Q are read, whatever they hold.
   if (cudaError_t error = cudaMemset(b.query_.get(), 0, tokens * size.layout.query);
       error != cudaSuccess) {
@@ -52,6 +54,8 @@ StatusOr<StepBuffers> StepBuffers::create(const StoreSize& size, const Attention
   b.query_lengths_.reserve(rows);
   b.kv_lengths_.reserve(rows);
   b.staging_.reserve(numbers);
+  b.tree_first_slots_.reserve(rows);
+  b.tree_masks_.reserve(tokens * tree_words);
   return b;
 }
 
@@ -76,9 +80,33 @@ void StepBuffers::lay_out(const Batch& batch) {
   }
   appended_ = batch.appended;
   queries_ = batch.queries;
+  lay_out_trees(batch);
+}
+
+// Bit k of a query's words: does it see the row's k-th appended slot? What came before is seen
+// anyway. Rows without a tree begin theirs behind their last slot.
+void StepBuffers::lay_out_trees(const Batch& batch) {
+  tree_words_ = 0;
+  for (const BatchRow& row : batch.rows) {
+    tree_words_ = std::max<int64_t>(tree_words_, (std::ssize(row.tree_parents) + 31) / 32);
+  }
+  tree_masks_.assign(tree_words_ * batch.queries, 0);
+  tree_first_slots_.clear();
+  for (const DeviceRow& r : device_rows_) {
+    const int64_t length = r.row == nullptr ? 0 : r.row->length();
+    const bool is_tree = r.row != nullptr && !r.row->tree_parents.empty();
+    tree_first_slots_.push_back(static_cast<int32_t>(is_tree ? r.row->first_slot : length));
+    if (!is_tree) continue;
+    for (int64_t q = 0; q < r.row->queries; ++q) {
+      uint32_t* words = tree_masks_.data() + (r.row->query_begin + q) * tree_words_;
+      auto at = static_cast<int32_t>(length - r.row->queries + q - r.row->first_slot);
+      for (; at >= 0; at = r.row->tree_parents[at]) words[at / 32] |= uint32_t{1} << at % 32;
+    }
+  }
 }
 
 Status StepBuffers::send(int groups, cudaStream_t stream) {
+  groups_ = groups;
   staging_.clear();
   int32_t tokens = 0, queries = 0;
   staging_.push_back(0);
@@ -99,6 +127,12 @@ Status StepBuffers::send(int groups, cudaStream_t stream) {
     for (const DeviceRow& r : device_rows_) {
       staging_.push_back(r.row == nullptr ? 0 : static_cast<int32_t>(r.row->kept_from[g]));
     }
+  }
+  staging_.insert(staging_.end(), tree_first_slots_.begin(), tree_first_slots_.end());
+  if (!tree_masks_.empty()) {
+    const cudaError_t sent = cudaMemcpyAsync(
+        trees_.get(), tree_masks_.data(), 4 * tree_masks_.size(), cudaMemcpyHostToDevice, stream);
+    if (sent != cudaSuccess) return failed("step buffers: ", cudaGetErrorString(sent));
   }
   const cudaError_t error = cudaMemcpyAsync(numbers_.get(), staging_.data(), 4 * staging_.size(),
                                             cudaMemcpyHostToDevice, stream);
@@ -137,6 +171,10 @@ AttendCall StepBuffers::attend_call(const CacheView& cache, const AttentionShape
       dense_view(output_.get(), shape.dtype, {queries_, shape.query_heads, shape.head_dim}, 3);
   call.lse = dense_view(lse_.get(), DType::kF32, {queries_, shape.query_heads}, 2);
   call.workspace = workspace_.get();
+  if (tree_words_ > 0) {
+    call.tree_mask = dense_view(trees_.get(), DType::kU32, {queries_, tree_words_}, 2);
+    call.tree_first_slots = numbers_view(lengths + (1 + groups_) * rows, rows);
+  }
   return call;
 }
 

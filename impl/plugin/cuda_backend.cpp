@@ -16,8 +16,9 @@ Status check_backend(const StoreSize& size, const AttentionShape& shape) {
 }
 
 // The legacy stream: created by nobody, and lives as long as the process.
-StatusOr<std::unique_ptr<Store>> make_backend(const StoreSize& size, const AttentionShape& shape) {
-  return make_cuda_store(size, shape, {.batch_invariant = kBatchInvariant});
+StatusOr<std::unique_ptr<Store>> make_backend(const StoreSize& size, const AttentionShape& shape,
+                                              const HeadInputs& heads) {
+  return make_cuda_store(size, shape, {.batch_invariant = kBatchInvariant, .heads = heads});
 }
 
 }  // namespace kvattn

@@ -13,10 +13,7 @@ Status check_offered(const kv_attention_shape& s) {
       {s.rope != KV_ROPE_NONE, "RoPE"},
       {s.kv_scale != KV_SCALE_NONE, "a quantised cache"},
       {s.mask_encoding != KV_MASK_NONE, "explicit masks"},
-      {s.tree != 0, "tree masks"},
       {s.padding != 0, "padding in the cache"},
-      {s.alibi != 0, "ALiBi"},
-      {s.sinks != 0, "sinks"},
       {s.causal != KV_CAUSAL_BOTTOM_RIGHT, "other than bottom-right causal attention"},
       {s.window_right != -1, "a window to the right"},
   };
@@ -43,6 +40,16 @@ StatusOr<AttentionShape> shape_of(const kv_attention_shape& s) {
                         .scale = s.scale,
                         .causal = Causal::kBottomRight,
                         .softcap = s.softcap};
+}
+
+/// Of every query head of every layer, those of the draft model last.
+StatusOr<std::vector<float>> head_values(const kv_engine_config& c, const char* name, bool is_used,
+                                         const float* values) {
+  if (!is_used) return std::vector<float>();
+  if (values == nullptr) return refused("engine: ", name, ": the shape says that they are given");
+  uint64_t layers = c.draft_layers;
+  for (uint32_t g = 0; g < c.group_count; ++g) layers += c.groups[g].layers;
+  return std::vector<float>(values, values + layers * c.shape->query_heads);
 }
 
 Status check_sizes(const kv_engine_config& c) {
@@ -109,6 +116,12 @@ StatusOr<ParsedConfig> engine_config(const kv_engine_config& c) {
   parsed.engine.draft_layers = static_cast<int32_t>(c.draft_layers);
   parsed.engine.draft_pages = PageCount(c.draft_page_count);
   parsed.engine.async_depth = static_cast<int>(std::min<uint32_t>(c.async_depth, 99));
+  StatusOr<std::vector<float>> slopes =
+      head_values(c, "alibi_slopes", c.shape->alibi != 0, c.alibi_slopes);
+  StatusOr<std::vector<float>> sinks = head_values(c, "sinks", c.shape->sinks != 0, c.sinks);
+  if (!slopes.ok()) return slopes.status();
+  if (!sinks.ok()) return sinks.status();
+  parsed.heads = {.alibi_slopes = *std::move(slopes), .sinks = *std::move(sinks)};
   KVATTN_RETURN_IF_ERROR(Engine::check_config(parsed.engine));
   KVATTN_RETURN_IF_ERROR(check_backend(store_size(cache, layout), *shape));
   return parsed;

@@ -10,6 +10,7 @@ namespace kvattn {
 struct ParsedConfig {
   EngineConfig engine;
   AttentionShape shape;
+  HeadInputs heads;  // of all layers, those of the draft model last
 };
 StatusOr<ParsedConfig> engine_config(const kv_engine_config& config);
 

@@ -59,6 +59,18 @@ Admission admission_of(const kv_admission& a, bool with_prompt) {
           .position_offset = a.position_offset};
 }
 
+/// The draft model's layers come last.
+HeadInputs heads_of(const HeadInputs& all, const AttentionShape& shape, bool draft,
+                    int64_t draft_layers) {
+  const auto part = [&](const std::vector<float>& values) {
+    const int64_t first = std::ssize(values) - draft_layers * shape.query_heads;
+    if (values.empty()) return values;
+    return draft ? std::vector<float>(values.begin() + first, values.end())
+                 : std::vector<float>(values.begin(), values.begin() + first);
+  };
+  return {.alibi_slopes = part(all.alibi_slopes), .sinks = part(all.sinks)};
+}
+
 kv_status supports(const kv_engine_config* config, kv_error* why) {
   Status status = check_struct("config", config);
   if (status.ok()) status = engine_config(*config).status();
@@ -73,12 +85,14 @@ kv_status create(const kv_engine_config* config, kv_engine** out, kv_error* why)
   auto made = std::unique_ptr<kv_engine>(new kv_engine{.model = StubModel(*config, layout)});
   EngineParts parts{.model = &made->model};
   StatusOr<std::unique_ptr<Store>> target =
-      make_backend(store_size(parsed->engine.cache, layout), parsed->shape);
+      make_backend(store_size(parsed->engine.cache, layout), parsed->shape,
+                   heads_of(parsed->heads, parsed->shape, false, config->draft_layers));
   if (!target.ok()) return answer(target.status(), why);
   parts.target = *std::move(target);
   if (config->draft_layers > 0) {
     StatusOr<std::unique_ptr<Store>> draft =
-        make_backend(store_size(draft_cache_config(parsed->engine), layout), parsed->shape);
+        make_backend(store_size(draft_cache_config(parsed->engine), layout), parsed->shape,
+                     heads_of(parsed->heads, parsed->shape, true, config->draft_layers));
     if (!draft.ok()) return answer(draft.status(), why);
     parts.draft = *std::move(draft);
   }
@@ -107,16 +121,19 @@ StatusOr<EngineRow> row_of(const PagedCache& cache, const kv_step_row& r) {
   handle.length = slots_of(r.length);
   const StatusOr<DType> dtype = dtype_of(r.dtype);
   if (!dtype.ok()) return refused("step: request ", r.request, ": ", dtype.status().text());
+  bool is_tree = false;
   for (uint32_t i = 0; r.tree_parents != nullptr && i < r.append_tokens; ++i) {
-    if (r.tree_parents[i] != static_cast<int32_t>(i) - 1) {
-      return unsupported("step: kvattn does not offer tree masks");
-    }
+    is_tree |= r.tree_parents[i] != static_cast<int32_t>(i) - 1;
   }
   return EngineRow{.append = {.handle = handle,
                               .tokens = tokens_of(r.tokens, r.append_tokens),
                               .speculative = SlotCount(r.speculative_tokens),
                               .dtype = *dtype},
-                   .queries = r.query_tokens};
+                   .queries = r.query_tokens,
+                   .tree_parents = is_tree ? std::span(r.tree_parents, r.append_tokens)
+                                           : std::span<const int32_t>(),
+                   .release_before_layer =
+                       static_cast<int32_t>(std::min<uint32_t>(r.cancel_before_layer, 0x7fffffff))};
 }
 
 /// The draft cache has tickets of its own: what the caller holds is the target's.

@@ -17,7 +17,8 @@ kv_status answer(const Status& status, kv_error* why);
 
 /// Ok, or why such stores are not made. No device work.
 Status check_backend(const StoreSize& size, const AttentionShape& shape);
-StatusOr<std::unique_ptr<Store>> make_backend(const StoreSize& size, const AttentionShape& shape);
+StatusOr<std::unique_ptr<Store>> make_backend(const StoreSize& size, const AttentionShape& shape,
+                                              const HeadInputs& heads);
 
 /// Asks kverify for Q, K and V, token by token.
 class StubModel final : public Model {
@@ -28,6 +29,7 @@ class StubModel final : public Model {
   Status project(const LayerCall& call) override;
 
  private:
+  static int64_t place_of(const BatchRow& row, int64_t slot);
   Status fill(const kv_token& token, void* q, void* k, void* v);
 
   kv_fill_qkv fill_qkv_;

@@ -4,7 +4,8 @@ namespace kvattn {
 
 Status check_backend(const StoreSize&, const AttentionShape&) { return {}; }
 
-StatusOr<std::unique_ptr<Store>> make_backend(const StoreSize& size, const AttentionShape&) {
+StatusOr<std::unique_ptr<Store>> make_backend(const StoreSize& size, const AttentionShape&,
+                                              const HeadInputs&) {
   return make_host_store(size);
 }
 

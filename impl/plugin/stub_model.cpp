@@ -23,6 +23,16 @@ Status StubModel::fill(const kv_token& token, void* q, void* k, void* v) {
   return {};
 }
 
+// Behind its ancestors alone, where it is a branch of a tree.
+int64_t StubModel::place_of(const BatchRow& row, int64_t slot) {
+  if (row.tree_parents.empty() || slot < row.first_slot) return slot;
+  int64_t depth = 0;
+  for (int32_t p = row.tree_parents[slot - row.first_slot]; p >= 0; p = row.tree_parents[p]) {
+    ++depth;
+  }
+  return row.first_slot + depth;
+}
+
 Status StubModel::project(const LayerCall& call) {
   const Batch& batch = *call.batch;
   if (is_dependent_ && call.layer > 0) KVATTN_RETURN_IF_ERROR(call.store->finish());
@@ -36,7 +46,7 @@ Status StubModel::project(const LayerCall& call) {
       const kv_token token = {.struct_bytes = sizeof token,
                               .request = index_of(row.request),
                               .history = asked.histories[named - (row.length() - slot)],
-                              .position = row.position_offset + slot,
+                              .position = row.position_offset + place_of(row, slot),
                               .layer = static_cast<uint32_t>(call.layer),
                               .draft = call.draft};
       const int64_t append = slot - row.first_slot;

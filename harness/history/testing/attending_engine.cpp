@@ -55,6 +55,10 @@ void AttendingEngine::attend(const call::Step& step, uint64_t number) {
       for (const call::StepRow& row : step.rows) rows.push_back(&row);
       if (wrong_ == Wrong::kOtherRow) std::reverse(rows.begin(), rows.end());
       for (const call::StepRow* row : rows) {
+        if (row->cancel_before_layer > 0) {
+          leave_out(*row, {layers.back(), lses.back()});
+          continue;
+        }
         for (uint32_t q = 0; q < row->queries; ++q) {
           attend_row(*row, q, {layer, step.draft}, group.window_left,
                      {layers.back(), lses.back(), is_nudged(step, row->request)});
@@ -67,6 +71,14 @@ void AttendingEngine::attend(const call::Step& step, uint64_t number) {
   if (wrong_ == Wrong::kMissing) layers.pop_back();
 }
 
+// Of a request that was cancelled while the step ran; nobody reads it.
+void AttendingEngine::leave_out(const call::StepRow& row, const Out& out) const {
+  const Shape& s = case_.shape;
+  const size_t heads = size_t{row.queries} * s.query_heads;
+  out.output.resize(out.output.size() + heads * s.head_dim_v * dtype_bytes(s.output_dtype));
+  out.lse.resize(out.lse.size() + heads);
+}
+
 void AttendingEngine::attend_row(const call::StepRow& row, uint32_t q, ContentLayer at,
                                  int64_t window, const Out& out) {
   const Shape& s = case_.shape;
@@ -75,7 +87,18 @@ void AttendingEngine::attend_row(const call::StepRow& row, uint32_t q, ContentLa
   const int64_t end = slot + (wrong_ == Wrong::kNewestKey && slot > begin ? 0 : 1);
   const size_t told = row.histories.size() - row.queries + q;
   std::vector<SlotPlace> places;
+  const auto first = static_cast<int64_t>(row.length);
+  std::set<int64_t> ancestors;  // in a tree
+  int64_t position = slot;
+  if (!row.tree_parents.empty() && slot >= first) {
+    position = first - 1;
+    for (auto p = static_cast<int32_t>(slot - first); p >= 0; p = row.tree_parents[p]) {
+      ancestors.insert(first + p);
+      ++position;
+    }
+  }
   for (int64_t j = begin; j < end; ++j) {
+    if (!ancestors.empty() && j >= first && !ancestors.contains(j)) continue;
     places.push_back(
         {.holder = row.request.value, .slot = static_cast<uint64_t>(j), .layer = at.layer});
   }
@@ -84,7 +107,7 @@ void AttendingEngine::attend_row(const call::StepRow& row, uint32_t q, ContentLa
   std::vector<std::byte> bytes(content_.query_bytes());
   content_.query({.history = row.histories[told],
                   .previous = row.previous[told],
-                  .position = offset(cache, row.request) + slot},
+                  .position = offset(cache, row.request) + position},
                  at, bytes);
   const uint32_t heads = s.query_heads, dim = s.head_dim_k;
   std::vector<double> query(heads * dim);

@@ -51,6 +51,7 @@ class AttendingEngine final : public Engine {
   void remember(const Call& call);
   bool is_nudged(const call::Step& step, RequestId request) const;
   void attend(const call::Step& step, uint64_t number);
+  void leave_out(const call::StepRow& row, const Out& out) const;
   void attend_row(const call::StepRow& row, uint32_t q, ContentLayer at, int64_t window,
                   const Out& out);
   void append_head(const std::vector<SlotBytes>& held, std::span<const double> query,

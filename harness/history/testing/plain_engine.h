@@ -72,7 +72,9 @@ class PlainEngine final : public Engine {
     Side target, draft;
     std::vector<std::vector<uint32_t>> host;  // [group]
     uint64_t recompute = 0;
+    uint64_t tree_begin = 0;  // slots from here on may be branches
   };
+  static bool has_branches(const Request& r);
 
   Answer act(const call::Admit& admit);
   Answer act(const call::Step& step);

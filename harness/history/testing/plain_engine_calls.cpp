@@ -19,6 +19,35 @@ Answer PlainEngine::act(const call::Admit& admit) {
   return admitted(requests_[admit.request] = std::move(r));
 }
 
+namespace {
+
+constexpr const char* kBranches = "a tree waits for one of its paths";
+
+bool is_chain(const std::vector<int32_t>& parents) {
+  for (size_t i = 0; i < parents.size(); ++i) {
+    if (parents[i] != static_cast<int32_t>(i) - 1) return false;
+  }
+  return true;
+}
+
+// Where a token stands behind its ancestors alone.
+uint64_t depth_of(const call::StepRow& row, size_t token) {
+  if (row.tree_parents.empty()) return token;
+  uint64_t depth = 0;
+  for (int32_t p = row.tree_parents[token]; p >= 0; p = row.tree_parents[p]) ++depth;
+  return depth;
+}
+
+}  // namespace
+
+bool PlainEngine::has_branches(const Request& r) {
+  const auto& slots = r.target.slots;
+  for (size_t i = std::max<size_t>(r.tree_begin, 1); i < slots.size(); ++i) {
+    if (slots[i].previous != slots[i - 1].history) return true;
+  }
+  return false;
+}
+
 const char* PlainEngine::why_no_row(const call::StepRow& row, bool draft) {
   Request* r = active(row.request);
   if (r == nullptr) return "the request is not active";
@@ -29,6 +58,10 @@ const char* PlainEngine::why_no_row(const call::StepRow& row, bool draft) {
   if (row.length != side.slots.size()) return "the row appends elsewhere";
   if (row.dtype != case_.shape.kv_dtype) return "the dtype is not the pool's";
   if (row.append > case_.engine->step_tokens_max) return "too many tokens";
+  if (has_branches(*r)) return kBranches;
+  if (!is_chain(row.tree_parents) && row.speculative < row.append) return "a tree that stays";
+  const uint32_t layers = draft ? case_.engine->draft_layers : case_.shape.layers;
+  if (row.cancel_before_layer >= std::max(layers, 1u)) return "there is no such layer";
   const bool past = row.length + row.append > r->admission.slots_max;
   if (past && fault_ != Fault::kAcceptPastLimit) return "past the limit";
   return nullptr;
@@ -59,16 +92,20 @@ Answer PlainEngine::act(const call::Step& step) {
     std::vector<StoredToken> tokens;
     const size_t skipped = row.histories.size() - row.tokens.size();  // of earlier queries
     for (size_t i = 0; i < row.tokens.size(); ++i) {
-      tokens.push_back(
-          {.token = row.tokens[i],
-           .history = row.histories[skipped + i],
-           .previous = row.previous[skipped + i],
-           .position = r.admission.position_offset + static_cast<int64_t>(row.length + i)});
+      tokens.push_back({.token = row.tokens[i],
+                        .history = row.histories[skipped + i],
+                        .previous = row.previous[skipped + i],
+                        .position = r.admission.position_offset +
+                                    static_cast<int64_t>(row.length + depth_of(row, i))});
     }
+    if (!step.draft && !row.tree_parents.empty()) r.tree_begin = row.length;
     put(cache, side, tokens);
   }
   flying_.push_back(++launched_);
   if (step.draft) flying_drafts_.push_back(launched_);
+  for (const call::StepRow& row : step.rows) {
+    if (row.cancel_before_layer > 0) static_cast<void>(act(call::Cancel{row.request}));
+  }
   Answer answer{.step = launched_};
   while (flying_.size() > case_.engine->async_depth) end_steps(flying_.front());
   return answer;
@@ -85,10 +122,12 @@ Answer PlainEngine::act(const call::Complete& complete) {
 Answer PlainEngine::act(const call::Fork& fork) {
   Request* parent = active(fork.parent);
   if (parent == nullptr) return refuse("the parent is not active");
+  if (has_branches(*parent)) return refuse(kBranches);
   if (find(fork.child) != nullptr) return refuse("the child exists already");
   const int32_t slot = free_batch_slot();
   if (slot < 0 || requests_.size() >= case_.engine->request_max) return no_room();
-  Request child{.admission = parent->admission, .batch_slot = slot};
+  Request child{
+      .admission = parent->admission, .batch_slot = slot, .tree_begin = parent->tree_begin};
   child.target.tables.resize(target_.groups);
   child.draft.tables.resize(1);
   if (fault_ == Fault::kWriteSharedTail) {
@@ -115,6 +154,7 @@ Answer PlainEngine::act(const call::Reorder& reorder) {
   for (size_t i = 0; i < reorder.beams.size(); ++i) {
     const Request* r = active(reorder.beams[i]);
     if (r == nullptr) return refuse("a beam is not active");
+    if (has_branches(*r)) return refuse(kBranches);
     if (r->admission.owner != find(reorder.beams[0])->admission.owner) return refuse("two owners");
     for (size_t j = 0; j < i; ++j) {
       if (reorder.beams[i] == reorder.beams[j]) return refuse("a beam occurs twice");
@@ -153,6 +193,7 @@ Answer PlainEngine::act(const call::Reorder& reorder) {
     const uint64_t owner = r.admission.owner;
     r.admission = before[i].admission;
     r.admission.owner = owner;
+    r.tree_begin = before[i].tree_begin;
     for (auto [cache, side, from] : {std::tuple(&target_, &r.target, &before[i].target),
                                      std::tuple(&draft_, &r.draft, &before[i].draft)}) {
       put(*cache, *side, from->slots);
@@ -172,6 +213,7 @@ Answer PlainEngine::act(const call::Truncate& truncate) {
   if (fault_ == Fault::kTruncateNothing) return {};
   unpublish(target_, r->target, truncate.length);
   release(target_, r->target, truncate.length);
+  r->tree_begin = std::min(r->tree_begin, truncate.length);
   if (r->draft.slots.size() > truncate.length) release(draft_, r->draft, truncate.length);
   return {};
 }
@@ -181,6 +223,8 @@ Answer PlainEngine::act(const call::Shift& shift) {
   if (r == nullptr) return refuse("the request is not active");
   if (shift.begin >= shift.end || shift.end > r->target.slots.size())
     return refuse("no such range");
+  const bool branches = has_branches(*r);
+  if (branches && shift.begin < r->tree_begin) return refuse(kBranches);
   for (auto [cache, side] : {std::tuple(&target_, &r->target), std::tuple(&draft_, &r->draft)}) {
     uint64_t held = 0;
     for (const auto& table : side->tables) held += table.size();
@@ -200,6 +244,7 @@ Answer PlainEngine::act(const call::Shift& shift) {
     release(*cache, *side, begin);
     put(*cache, *side, {slots.begin() + static_cast<ptrdiff_t>(begin), slots.end()});
   }
+  if (!branches) r->tree_begin = r->target.slots.size();
   return {};
 }
 
@@ -233,6 +278,7 @@ Answer PlainEngine::act(const call::Finish& finish) {
 Answer PlainEngine::act(const call::Preempt& preempt) {
   Request* r = active(preempt.request);
   if (r == nullptr) return refuse("the request is not active");
+  if (has_branches(*r)) return refuse(kBranches);
   if (preempt.swap) {
     uint64_t pages = 0;
     for (const auto& table : r->target.tables) pages += table.size();
@@ -296,6 +342,7 @@ Answer PlainEngine::act(const call::Defrag&) {
 Answer PlainEngine::act(const call::Save& save) {
   Request* r = active(save.request);
   if (r == nullptr) return refuse("the request is not active");
+  if (has_branches(*r)) return refuse(kBranches);
   const uint64_t number = saved_.size() + 1;
   saved_[number] = *r;
   Answer answer;
@@ -315,7 +362,7 @@ Answer PlainEngine::act(const call::Restore& restore) {
   if (find(restore.admission.request) != nullptr) return refuse("the request exists already");
   const Request& saved = saved_[number];
   const int32_t slot = free_batch_slot();
-  Request r{.admission = restore.admission, .batch_slot = slot};
+  Request r{.admission = restore.admission, .batch_slot = slot, .tree_begin = saved.tree_begin};
   const uint64_t pages = pages_missing(r.target, saved.target.slots.size()) * target_.groups;
   if (slot < 0 || requests_.size() >= case_.engine->request_max || !can_take(target_, pages)) {
     return no_room();

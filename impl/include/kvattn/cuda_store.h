@@ -17,6 +17,7 @@ Status check_cuda_store(const StoreSize& size, const AttentionShape& shape);
 struct CudaStoreOptions {
   cudaStream_t stream = nullptr;
   bool batch_invariant = false;  // as BatchDescription::batch_invariant, for all steps
+  HeadInputs heads = {};
 };
 StatusOr<std::unique_ptr<Store>> make_cuda_store(const StoreSize& size, const AttentionShape& shape,
                                                  const CudaStoreOptions& options);

@@ -59,6 +59,13 @@ PagedCacheConfig draft_cache_config(const EngineConfig& config);
 struct EngineRow {
   AppendRow append;
   int64_t queries = 0;  // of the last slots; up to step_slots_max
+  /// Index of each appended token's parent among them, -1: the slot before; empty: a chain. All of
+  /// a tree is speculative. Until truncate and shift have left one path of it, the request can only
+  /// be cut further, read or released.
+  std::span<const int32_t> tree_parents = {};
+  /// Released when this layer is about to begin; 0: not. The layers that are left run on for it:
+  /// what it has published must be whole, and its pages wait for the step like any it touches.
+  int32_t release_before_layer = 0;
 };
 enum class BatchLayout : uint8_t { kRagged, kPadLeft, kPadRight };
 struct EngineStep {
@@ -121,12 +128,25 @@ class Engine {
   Side& side(bool draft) { return draft ? *draft_ : target_; }
   const Side& side(bool draft) const { return draft ? *draft_ : target_; }
   Status begin_operation();
+  /// Slots of a request that are branches: [begin, begin + parents.size()).
+  struct Tree {
+    RequestId request = {};
+    int64_t begin = 0;
+    std::vector<int32_t> parents;  // among them; -1: the slot before; kGone: dropped
+  };
+  Status check_no_branches(const char* operation, RequestId request) const;
+  Tree* tree_of(RequestId request);
+  void cut_tree(RequestId request, SlotRange gap);
   Status broken(Status status);
+  Status forget(RequestId request);
   Status copy(Side& side, std::span<const SlotCopy> copies);
   Status check_step(const EngineStep& step) const;
+  Status check_tree(const EngineRow& row, bool draft) const;
+  void keep_trees(const EngineStep& step);
   Batch make_batch(const EngineStep& step);
   void place_rows(const Side& side, const EngineStep& step);
   Status run(Side& side, const EngineStep& step, const Batch& batch);
+  Status release_before(int32_t layer, const EngineStep& step);
   Status complete_oldest();
 
   EngineConfig config_;
@@ -137,6 +157,7 @@ class Engine {
   std::vector<AppendRow> appends_;  // of the step that is being made
   std::vector<BatchRow> rows_;
   std::vector<Flying> flying_;  // oldest first
+  std::vector<Tree> trees_;
   StepNumber launched_ = {};
 };
 

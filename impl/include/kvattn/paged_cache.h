@@ -158,8 +158,8 @@ class PagedCache {
   /// Keeps the first `length` slots. Refused when that needs slots which a window has let go.
   Status truncate(const Handle& handle, SlotCount length);
 
-  /// Drops slots [begin, end) and closes the gap. Refused when a window has let slots go. What
-  /// follows the gap is not published.
+  /// Drops slots [begin, end) and closes the gap. Refused when the next query would then see slots
+  /// that a window has let go. What follows the gap is not published.
   StatusOr<std::span<const SlotCopy>> shift(const Handle& handle, SlotRange gap);
   /// What shift() would answer, but for an allocation made to fail.
   Status check_shift(const Handle& handle, SlotRange gap) const;

@@ -25,6 +25,7 @@
 namespace kvattn {
 
 constexpr int kGroupsMax = 8;
+constexpr int64_t kTreeSlotsMax = 256;  // of one row
 
 /// One request of a step, after PagedCache::step.
 struct BatchRow {
@@ -35,6 +36,7 @@ struct BatchRow {
   int64_t queries = 0;       // of the last slots
   int64_t append_begin = 0;  // first row in the step's K and V tensors
   int64_t query_begin = 0;   // first row in the step's Q tensor; rows between two requests' are PAD
+  std::span<const int32_t> tree_parents = {};  // of the appended slots; empty: a chain
   std::array<std::span<const Page>, kGroupsMax> tables = {};
   std::array<int64_t, kGroupsMax> kept_from = {};  // slot
   int64_t length() const { return first_slot + appended; }
@@ -94,6 +96,11 @@ class Store {
 
   virtual Status read(const SlotPlace& place, const SlotBytes& out) = 0;
   virtual Status write(const SlotPlace& place, const ConstSlotBytes& bytes) = 0;
+};
+
+/// What query heads bring along besides their rows, [layers][query_heads]; empty: not used.
+struct HeadInputs {
+  std::vector<float> alibi_slopes, sinks;
 };
 
 /// How large a Store is made.
