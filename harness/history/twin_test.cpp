@@ -13,7 +13,7 @@
 namespace kv {
 namespace {
 
-constexpr uint64_t kHistories = 60;
+constexpr uint64_t kHistories = 80;
 constexpr Conventions kPromising = {.promises =
                                         KV_PROMISE_BATCH | KV_PROMISE_PAGE | KV_PROMISE_CHUNK};
 
@@ -52,7 +52,7 @@ class Silent : public testing::TestWithParam<std::string_view> {};
 TEST_P(Silent, OnTheDefinition) {
   const Told told = run(GetParam(), Wrong::kNothing, kPromising);
   EXPECT_EQ(told.found, 0u) << told.message;
-  EXPECT_GT(told.twins, 5u);
+  EXPECT_GT(told.twins, 1u);
   EXPECT_GT(told.shared, 100u) << "nothing was held against the first run";
 }
 INSTANTIATE_TEST_SUITE_P(Twin, Silent,
