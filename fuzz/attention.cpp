@@ -68,8 +68,9 @@ void run(const Case& c) {
   note(static_cast<uint32_t>(v.outcome));
   if (v.outcome == Outcome::kFail || v.outcome == Outcome::kNondeterministic ||
       v.outcome == Outcome::kError) {
-    end_with_finding(ran.c, fmt::format("{} {}/{}: {}", outcome_name(v.outcome),
-                                        stage_name(v.stage), v.failure_class, v.message));
+    end_with_finding(ran.c,
+                     fmt::format("{} {}/{}: {}", v.outcome == Outcome::kError ? "error" : "fail",
+                                 stage_name(v.stage), v.failure_class, v.message));
   }
 }
 
