@@ -108,6 +108,15 @@ TEST_F(Exec, ProfilesAndLinesOnRequest) {
   EXPECT_SAYS(read(lcov), "DA:10,12\n");
 }
 
+/// It is linked to libcudart.so.12; what CUDA 12's own compiler makes of a program is tried by
+/// `ci/run peers`.
+TEST_F(Exec, AProgramOfCuda12Runs) {
+  const Ran ran = run_kverify({"exec", "--", kBin + "scale_rows_cuda12"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_SAYS(ran.err, "undefined data: ");
+  EXPECT_SAYS(ran.err, "docs/scale_rows.cu:10");
+}
+
 TEST_F(Exec, TheProgramsOwnStatusIsPassedOn) {
   EXPECT_EQ(run_kverify({"exec", "--", "sh", "-c", kFixed + "; exit 9"}).status, 9);
   const Ran killed = run_kverify({"exec", "--", "sh", "-c", kFaulty + "; kill -9 $$"});
@@ -121,7 +130,7 @@ TEST_F(Exec, ErrorsSayWhatToDo) {
   EXPECT_SAYS(runtime.err, "rebuild with -cudart shared");
   const Ran other = run_kverify({"exec", "--", plugins + "libother_runtime_plugin.so"});
   EXPECT_EQ(other.status, 2);
-  EXPECT_SAYS(other.err, "libcudart.so.12");
+  EXPECT_SAYS(other.err, "is linked to libcudart.so.11");
   const Ran cubin = run_kverify({"exec", "--", kBin + "scale_rows_cubin"});
   EXPECT_EQ(cubin.status, 1);
   EXPECT_SAYS(cubin.err, "Recompile with -gencode arch=compute_80,code=compute_80");

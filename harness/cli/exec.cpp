@@ -46,9 +46,13 @@ Result<std::string> find_program(const std::string& name) {
   return bad_input("there is no program '" + name + "' in PATH; one in this folder is ./" + name);
 }
 
-Result<std::string> find_device() {
+/// The CPU device as the runtime library `soname`, which lies beside that of CUDA 13.
+Result<std::string> find_device(const std::string& soname) {
   const std::vector<std::string> candidates = runtime_candidates(DeviceKind::kCpu);
-  for (const std::string& path : candidates) {
+  for (const std::string& candidate : candidates) {
+    std::filesystem::path path = candidate;
+    if (!soname.empty() && path.filename().string().starts_with("libcudart.so"))
+      path.replace_filename(soname);
     if (std::filesystem::exists(path)) return std::filesystem::absolute(path).string();
   }
   return environment_error("the CPU device was not found at " + candidates.front() +
@@ -193,11 +197,12 @@ Result<ExitCode> exec(const ExecOptions& options) {
     KV_ASSIGN_OR_RETURN(suppressions, read_suppressions(options.suppressions_path));
   }
   KV_ASSIGN_OR_RETURN(const std::string program, find_program(options.command.front()));
+  std::string runtime;
   // A script, or another kind of machine's program: the system will say.
   if (const auto facts = inspect_elf(program); facts.ok()) {
-    KV_RETURN_IF_ERROR(check_runtime_of(program, *facts));
+    KV_ASSIGN_OR_RETURN(runtime, runtime_of_program(program, *facts));
   }
-  KV_ASSIGN_OR_RETURN(const std::string device, find_device());
+  KV_ASSIGN_OR_RETURN(const std::string device, find_device(runtime));
   KV_ASSIGN_OR_RETURN(const RunFolder folder, RunFolder::create());
   std::fflush(stdout);
   KV_ASSIGN_OR_RETURN(

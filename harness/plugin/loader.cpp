@@ -15,26 +15,34 @@ namespace {
 
 constexpr const char* kEntry = "kverify_plugin_v1";
 constexpr const char* kSoname = "libcudart.so.13";
+constexpr const char* kSoname12 = "libcudart.so.12";  // programs only, not plugins
 constexpr size_t kNameBytesMax = 128, kVariantsMax = 256;
 
 bool names_cudart(const std::string& library) { return library.starts_with("libcudart.so"); }
 
 }  // namespace
 
-Result<void> check_runtime_of(const std::string& path, const ElfFacts& facts) {
-  bool needs_runtime = false;
+Result<std::string> runtime_of_program(const std::string& path, const ElfFacts& facts) {
+  std::string wanted;
   for (const std::string& library : facts.needed) {
     if (!names_cudart(library)) continue;
-    if (library != kSoname)
+    if (library != kSoname && library != kSoname12)
       return bad_input("'" + path + "' is linked to " + library + ", kverify offers " + kSoname +
-                       ": rebuild it with CUDA 13 and -cudart shared");
-    needs_runtime = true;
+                       " and " + kSoname12 + ": rebuild it with CUDA 13 and -cudart shared");
+    wanted = library;
   }
-  if (facts.device_code && !needs_runtime)
+  if (facts.device_code && wanted.empty())
     return bad_input("'" + path + "' holds device code but does not need " + kSoname +
                      ": it was linked with the static CUDA runtime, which kverify cannot replace; "
                      "rebuild with -cudart shared");
-  return {};
+  return wanted;
+}
+
+Result<void> check_runtime_of(const std::string& path, const ElfFacts& facts) {
+  KV_ASSIGN_OR_RETURN(const std::string wanted, runtime_of_program(path, facts));
+  if (wanted.empty() || wanted == kSoname) return {};
+  return bad_input("'" + path + "' is linked to " + wanted + ", kverify offers plugins " + kSoname +
+                   ": rebuild it with CUDA 13 and -cudart shared");
 }
 
 namespace {

@@ -30,6 +30,10 @@ Result<LoadedPlugin> load_plugin(const std::string& path, const CudaRuntime& run
 /// replace; says what to do.
 Result<void> check_runtime_of(const std::string& path, const ElfFacts& facts);
 
+/// The same for a program of its own, which may also have been built with CUDA 12: the name of the
+/// runtime library that it wants, "" when it needs none.
+Result<std::string> runtime_of_program(const std::string& path, const ElfFacts& facts);
+
 /// The part of load_plugin() that looks only at what kverify_plugin_v1() returned.
 Result<LoadedPlugin> check_plugin(const kv_plugin* api);
 

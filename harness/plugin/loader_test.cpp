@@ -105,7 +105,7 @@ TEST(Loader, RefusesWhatIsNoPlugin) {
 
 TEST(Loader, RefusesOtherRuntimes) {
   EXPECT_SAYS(load(kPlugins + "libstatic_runtime_plugin.so"), "rebuild with -cudart shared");
-  EXPECT_SAYS(load(kPlugins + "libother_runtime_plugin.so"), "is linked to libcudart.so.12");
+  EXPECT_SAYS(load(kPlugins + "libother_runtime_plugin.so"), "is linked to libcudart.so.11");
 }
 
 // dlopen() alone dies of SIGBUS on some of these.

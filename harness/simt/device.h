@@ -51,7 +51,23 @@ struct LaunchSpec {
 };
 
 /// How a launch ended. A finding does not fail a launch by itself; a fault stops the kernel.
-enum class LaunchStatus { kCompleted, kFaulted, kHung, kTrapped, kUnsupported };
+enum class LaunchStatus {
+  kCompleted,
+  kFaulted,     // an address that the kernel may not touch
+  kMisaligned,  // an address that the access is not aligned to
+  kHung,
+  kTrapped,
+  kAsserted,  // a failed assert()
+  kUnsupported
+};
+
+/// What orders the work that runs now (a launch, copies, fills) against work that has run: races
+/// between streams are looked for among work that nothing orders.
+struct WorkOrder {
+  uint64_t work = 0;                     // names it
+  bool tracked = false;                  // other work may overlap it: remember what it touches
+  std::vector<uint64_t> unordered = {};  // tracked work that ran, and is not ordered before it
+};
 
 class Device {
  public:
@@ -107,6 +123,9 @@ class Device {
 
   /// Executes the whole grid now. Errors are misuse (bad grid, too much shared memory).
   Result<LaunchStatus> launch(const LaunchSpec& spec);
+
+  /// Holds for what is launched, copied and filled from now on.
+  void set_order(WorkOrder order);
 
   /// Findings since reset.
   uint64_t finding_count() const;

@@ -99,33 +99,20 @@ Result<std::vector<uint8_t>> pack(const KernelInfo& info, void** arguments) {
   return bytes;
 }
 
-/// The newest finding that says why a kernel was stopped.
-const kv_simt_finding* last_finding(const Device& device) {
-  return device.findings().empty() ? nullptr : &device.findings().back();
-}
-
-cudaError_t fault_error(const Device& device) {
-  const kv_simt_finding* cause = last_finding(device);
-  const bool misaligned = cause && cause->kind == KV_SIMT_KIND_MISALIGNED;
-  return misaligned ? cudaErrorMisalignedAddress : cudaErrorIllegalAddress;
-}
-
-cudaError_t trap_error(const Device& device) {
-  const kv_simt_finding* cause = last_finding(device);
-  const bool asserted = cause && std::strstr(cause->message, "assert") != nullptr;
-  return asserted ? cudaErrorAssert : cudaErrorLaunchFailure;
-}
-
-cudaError_t error_of(const Device& device, LaunchStatus status) {
+cudaError_t error_of(LaunchStatus status) {
   switch (status) {
     case LaunchStatus::kCompleted:
       return cudaSuccess;
     case LaunchStatus::kFaulted:
-      return fault_error(device);
+      return cudaErrorIllegalAddress;
+    case LaunchStatus::kMisaligned:
+      return cudaErrorMisalignedAddress;
     case LaunchStatus::kHung:
       return cudaErrorLaunchTimeout;
     case LaunchStatus::kTrapped:
-      return trap_error(device);
+      return cudaErrorLaunchFailure;
+    case LaunchStatus::kAsserted:
+      return cudaErrorAssert;
     case LaunchStatus::kUnsupported:
       return cudaErrorNotSupported;
   }
@@ -148,7 +135,7 @@ cudaError_t execute(Runtime& runtime, const Prepared& prepared) {
   runtime.profiler.end(spec, prepared.info);
   const uint64_t after = runtime.device.counters().warp_instructions;
   runtime.timeline.advance(after > before ? after - before : 0);
-  if (status.ok()) return error_of(runtime.device, *status);
+  if (status.ok()) return error_of(*status);
   runtime.report_misuse(prepared.call, prepared.kernel + ": " + status.error().message);
   return status.error().kind == ErrorKind::kUnsupported ? cudaErrorNotSupported
                                                         : cudaErrorLaunchFailure;

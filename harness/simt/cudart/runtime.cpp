@@ -51,7 +51,9 @@ Runtime::Runtime()
 Work Runtime::as_work(const Operation& operation, std::vector<WorkId> after) {
   auto action = [this, run = operation.run] {
     if (device_error != cudaSuccess) return;
+    device.set_order(timeline.order());
     device_error = run();
+    device.set_order({});
     checkpoint_report(*this);
   };
   return {std::move(action), std::move(after), operation.touches_host};

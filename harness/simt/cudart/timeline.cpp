@@ -17,6 +17,7 @@ WorkId Timeline::add(Work work) {
   while (pending_.size() >= kPendingMax) run(pending_.begin()->first);
   const WorkId id = ++last_;
   std::erase_if(work.after, [this](WorkId before) { return is_done(before); });
+  overlap_.issued(id, work.after);
   pending_.emplace(id, std::move(work));
   return id;
 }
@@ -99,6 +100,7 @@ void Timeline::run(WorkId id) {
   const auto action = std::move(found->second.action);
   pending_.erase(found);
   ++ticks_;
+  order_ = overlap_.runs(id);
   if (action) action();
 }
 

@@ -17,6 +17,8 @@
 #include <span>
 #include <vector>
 
+#include "harness/simt/cudart/overlap.h"
+
 namespace kv::simt::cudart {
 
 /// Names one piece of work; ascending in the order of issue. 0 is "nothing" and always done.
@@ -43,13 +45,19 @@ class Timeline {
   /// Executes one item that the targets wait for, or one of them; nothing when all are done.
   void step(std::span<const WorkId> targets);
   /// Forgets all pending work.
-  void drop_all() { pending_.clear(); }
+  void drop_all() {
+    pending_.clear();
+    overlap_.clear();
+  }
   /// Forgets pending work that touches host memory, and keeps the order of the rest.
   void drop_host_work();
 
   void set_seed(uint64_t seed) { seed_ = seed; }
   /// Restarts the sequence of choices.
   void restart();
+
+  /// Of the item whose action has just begun.
+  const WorkOrder& order() const { return order_; }
 
   /// Device time in ticks: one for each item, and what its action adds. A tick is called a
   /// nanosecond where the CUDA runtime wants one.
@@ -63,6 +71,8 @@ class Timeline {
   void run(WorkId id);
 
   std::map<WorkId, Work> pending_;
+  Overlap overlap_;
+  WorkOrder order_;
   WorkId last_ = 0;
   uint64_t seed_ = 0;
   uint64_t choices_ = 0;

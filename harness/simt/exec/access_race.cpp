@@ -95,6 +95,20 @@ bool ordered(const LaunchCold& cold, uint32_t me, uint32_t stamp) {
   });
 }
 
+/// With work of another stream that ran before this launch.
+void stream_race(const Access& a, const Target& t, uint32_t writer, uint32_t reader) {
+  const LaunchCold& cold = *a.w.launch->cold;
+  const auto unordered = [&](uint32_t stamp) -> const TrackedWork* {
+    if (a.strong && (stamp & BlockStamp::kStrong)) return nullptr;
+    return work_of_stamp(cold.unordered, stamp);
+  };
+  if (const TrackedWork* work = unordered(writer)) {
+    report_race(a, t, work->name + " in another stream", true, false, false);
+  } else if (const TrackedWork* reading = a.write ? unordered(reader) : nullptr) {
+    report_race(a, t, reading->name + " in another stream", false, false, false);
+  }
+}
+
 void global_race(const Access& a, const Target& t, const uint8_t* value) {
   const LaunchCold& cold = *a.w.launch->cold;
   const uint32_t shift = a.w.launch->global_shift, me = a.w.block->global_stamp;
@@ -108,6 +122,7 @@ void global_race(const Access& a, const Target& t, const uint8_t* value) {
       return foreign(stamp, me, floor) && !ordered(cold, me, stamp);
     };
     const uint32_t strong = a.strong ? BlockStamp::kStrong : 0;
+    if (a.w.launch->check_stream_race) stream_race(a, t, writers[g], readers[g]);
     const bool writer = unordered(writers[g]);
     const bool reader = a.write && unordered(readers[g]);
     if (writer || reader) {

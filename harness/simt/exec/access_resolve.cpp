@@ -18,7 +18,7 @@ using ptx::Space;
 
 std::optional<Target> fault(const Access& a, uint32_t kind, Space space, uint64_t address,
                             const std::string& why) {
-  a.w.stop = Stop::kFault;
+  a.w.stop = kind == KV_SIMT_KIND_MISALIGNED ? Stop::kMisaligned : Stop::kFault;
   if (fresh(a.w, a.i, kind)) {
     file(a.w, a.i,
          {.kind = kind,

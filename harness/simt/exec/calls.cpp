@@ -188,7 +188,7 @@ const Ins* assert_failed(Warp& w, const Ins* i) {
           .message = thread_name(w, lane) + ": assertion failed: " + what + " (" + where + ":" +
                      std::to_string(line) + ", " + in + ")"});
   }
-  w.stop = Stop::kTrap;
+  w.stop = Stop::kAssert;
   return nullptr;
 }
 

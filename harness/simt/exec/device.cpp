@@ -44,6 +44,7 @@ struct Device::State {
   uint64_t launches = 0, kernels = 0, unique = 0, allocations_left = 0;
   std::span<uint8_t> edges;  // of the caller
   uint32_t race_clock = 0;   // of blocks: everything up to it is older than the next launch
+  StreamRaces streams;
 
   void api_finding(const std::string& message, uint64_t address = 0, uint64_t bytes = 0) {
     kv_simt_finding f = {};
@@ -78,7 +79,26 @@ struct Device::State {
       madvise(reinterpret_cast<void*>(layout::kWriterBase), bytes, MADV_DONTNEED);
       madvise(reinterpret_cast<void*>(layout::kReaderBase), bytes, MADV_DONTNEED);
       race_clock = 0;
+      streams.forget();
     }
+  }
+
+  /// A launch that other work may overlap leaves stamps that can be compared with those of any.
+  void track(LaunchState* launch, LaunchCold* cold) {
+    if (!streams.tracked() || !(config.checks & KV_SIMT_CHECK_RACE)) return;
+    make_room_for_clocks();
+    launch->check_global_race = true;
+    launch->global_shift = 0;
+    launch->global_floor = BlockStamp::floor(race_clock);
+    cold->clock_max = race_clock + 1;
+    cold->unordered = streams.unordered();
+    launch->check_stream_race = !cold->unordered.empty();
+  }
+  /// A copy or fill of the work that runs now touches device memory.
+  void track(const TouchedRange& range) {
+    if (!streams.tracked() || !(config.checks & KV_SIMT_CHECK_RACE)) return;
+    make_room_for_clocks();
+    streams.touch(range, ++race_clock, space, log);
   }
 
   uint32_t probes_for(const Kernel& kernel) const;
@@ -128,7 +148,11 @@ void Device::reset() {
   clear_counters();
   s.launches = 0;
   s.allocations_left = s.config.fail_allocation;
+  s.streams.set_order({});
+  s.streams.forget();
 }
+
+void Device::set_order(WorkOrder order) { state_->streams.set_order(std::move(order)); }
 
 // --- memory
 
@@ -179,6 +203,8 @@ Result<void> Device::copy(uint64_t to, uint64_t from, uint64_t bytes) {
       (target && !s.space.touch(*target, to, bytes))) {
     return bad_input("the limit of real device memory (config.memory_bytes) is reached");
   }
+  if (source) s.track({.what = "a copy", .address = from, .bytes = bytes});
+  if (target) s.track({.what = "a copy", .address = to, .bytes = bytes, .write = true});
   std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
   if (!target) return {};
   if (!source || (source->flags & Extent::kDefined)) {
@@ -198,6 +224,7 @@ Result<void> Device::fill(uint64_t address, uint8_t value, uint64_t bytes) {
   if (!s.space.touch(*extent, address, bytes)) {
     return bad_input("the limit of real device memory (config.memory_bytes) is reached");
   }
+  s.track({.what = "a fill", .address = address, .bytes = bytes, .write = true});
   std::memset(reinterpret_cast<void*>(address), value, bytes);
   s.space.set_defined(*extent, address, bytes, true);
   return {};
@@ -243,43 +270,6 @@ void Device::unload_module(LoadedModule* module) {
     if (extent) s.space.release_symbol(*extent);
   }
   s.modules.erase(found);
-}
-
-Result<Kernel*> Device::find_kernel(LoadedModule* module, std::string_view name) {
-  for (auto& kernel : module->kernels) {
-    if (kernel->function->name == name) return kernel.get();
-  }
-  return bad_input("the module has no kernel " + std::string(name));
-}
-
-Result<KernelInfo> Device::kernel_info(Kernel* kernel) {
-  KV_ASSIGN_OR_RETURN(const Program* program, program_of(*kernel));
-  const ptx::Function& f = *kernel->function;
-  KernelInfo info;
-  info.name = f.name;
-  for (const ptx::Parameter& p : f.parameters) {
-    info.parameter_offsets.push_back(p.offset_bytes);
-    info.parameter_sizes.push_back(p.size_bytes);
-  }
-  info.parameter_bytes = f.parameter_bytes;
-  info.static_shared_bytes = program->static_shared_bytes;
-  info.dynamic_shared_offset = program->dynamic_shared_offset;
-  info.local_bytes = program->local_bytes + program->frame_bytes;
-  info.registers = program->registers;
-  const uint32_t* const limit = f.required_threads[0] ? f.required_threads : f.max_threads;
-  if (limit[0]) {
-    const uint64_t threads = uint64_t{limit[0]} * std::max(1u, limit[1]) * std::max(1u, limit[2]);
-    info.max_threads = uint32_t(std::min<uint64_t>(threads, 1024));
-  }
-  return info;
-}
-
-Result<Device::Symbol> Device::find_symbol(LoadedModule* module, std::string_view name) {
-  for (size_t k = 0; k < module->variables.size(); ++k) {
-    if (!module->variables[k] || module->ptx->variables[k].name != name) continue;
-    return Symbol{module->variables[k]->base, module->variables[k]->bytes};
-  }
-  return bad_input("the module has no variable " + std::string(name));
 }
 
 // --- launches
@@ -367,8 +357,13 @@ Result<LaunchStatus> Device::launch(const LaunchSpec& spec) {
   LaunchState launch;
   LaunchCold cold;
   s.fill_launch(spec, kernel, &launch, &cold);
+  s.track(&launch, &cold);
   ++s.counters.launches;
   const LaunchStatus status = run_grid(launch, uint32_t(shared), spec.cooperative, s.places);
+  if (s.streams.tracked() && launch.check_global_race) {
+    s.streams.ran(s.race_clock + 1, cold.clock_max,
+                  "launch " + std::to_string(s.launches) + " (" + p.demangled + ")");
+  }
   if (launch.check_global_race) s.race_clock = cold.clock_max;
   return status;
 }

@@ -86,7 +86,9 @@ class Grid {
     executed_ += w.warp_instructions - before;
     place.stopped(w);
     if (w.stop == Stop::kFault) return end(LaunchStatus::kFaulted);
+    if (w.stop == Stop::kMisaligned) return end(LaunchStatus::kMisaligned);
     if (w.stop == Stop::kTrap) return end(LaunchStatus::kTrapped);
+    if (w.stop == Stop::kAssert) return end(LaunchStatus::kAsserted);
     if (executed_ >= budget_ && !(w.stop == Stop::kDone && everything_done())) {
       report_hang("the instruction budget of " + std::to_string(budget_) +
                   " warp instructions is spent");

@@ -12,6 +12,7 @@
 #include "harness/simt/check/global_race.h"
 #include "harness/simt/device.h"
 #include "harness/simt/exec/async_copy.h"
+#include "harness/simt/exec/stream_race.h"
 #include "harness/simt/exec/sync_map.h"
 #include "harness/simt/exec/warp.h"
 #include "harness/simt/memory/address_space.h"
@@ -105,7 +106,8 @@ struct LaunchCold {
   uint32_t dynamic_shared_bytes = 0;
   SyncMap sync;
   std::vector<PendingFinding> pending;
-  std::set<uint64_t> raced;  // places where a race was found
+  std::set<uint64_t> raced;            // places where a race was found
+  std::vector<TrackedWork> unordered;  // older work that nothing orders before the launch
 };
 
 /// Number of `i` in clean code.

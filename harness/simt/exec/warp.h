@@ -25,6 +25,7 @@ struct LaunchState {
   bool check_undefined = false;
   bool check_shared_race = false;
   bool check_global_race = false;
+  bool check_stream_race = false;  // some older work is not ordered before the launch
   uint8_t shared_shift = 2, global_shift = 2;
   uint32_t global_floor = 0;  // stamps up to it are older than the launch
   uint32_t parameter_bytes = 0;
@@ -47,7 +48,17 @@ struct Block {
   BlockCold* cold = nullptr;
 };
 
-enum class Stop : uint8_t { kNone, kSlice, kBarrier, kDone, kFault, kTrap, kUnsupported };
+enum class Stop : uint8_t {
+  kNone,
+  kSlice,
+  kBarrier,
+  kDone,
+  kFault,
+  kMisaligned,
+  kTrap,
+  kAssert,
+  kUnsupported
+};
 
 struct Fragment {
   uint32_t pc = 0, mask = 0;

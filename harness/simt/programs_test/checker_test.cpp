@@ -57,7 +57,7 @@ std::string show(const std::vector<kv_simt_finding>& findings) {
 
 /// Named in the finding itself or, for code inlined from a header, at the inlining site.
 bool names_line(const kv_simt_finding& f, const std::string& file, const FaultLines& fault) {
-  if (fault.on_host) return f.launch == 0;
+  if (f.launch == 0) return fault.on_host;
   return (same_file(f.source_file, file) && fault.lines.contains(f.source_line)) ||
          (same_file(f.inlined_at_file, file) && fault.lines.contains(f.inlined_at_line));
 }

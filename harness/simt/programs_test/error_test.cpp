@@ -51,6 +51,21 @@ TEST_F(Errors, MisalignedAccess) {
   expect_lost(cudaErrorMisalignedAddress);
 }
 
+/// The error is what the kernel did, not what the log kept of it.
+TEST_F(Errors, AFaultThatIsNotReportedAgainIsTheSameError) {
+  int* x = upload(std::vector<int>(4, 0));
+  write_misaligned(reinterpret_cast<char*>(x));
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorMisalignedAddress);
+  ASSERT_EQ(cudaDeviceReset(), cudaSuccess);
+  EXPECT_NE(cudaFree(x), cudaSuccess);  // the newest finding is about this
+  x = upload(std::vector<int>(4, 0));
+  kv_simt_config config = current();
+  config.checks = 0;
+  configure(config);
+  write_misaligned(reinterpret_cast<char*>(x));
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorMisalignedAddress);
+}
+
 TEST_F(Errors, Trap) {
   trap_now();
   expect_lost(cudaErrorLaunchFailure);

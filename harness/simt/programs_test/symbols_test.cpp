@@ -20,6 +20,7 @@ std::string run(const std::string& command) {
 }
 
 const std::string kLibrary = KV_BUILD_DIR "/lib/simt/libcudart.so.13";
+const std::string kLibrary12 = KV_BUILD_DIR "/lib/simt/libcudart.so.12";
 
 TEST(Symbols, OnlyTheRuntimesNames) {
   const std::string foreign =
@@ -35,6 +36,28 @@ TEST(Symbols, OnlyTheRuntimesNames) {
 TEST(Symbols, TheSonameIsTheToolkits) {
   const std::string dynamic = run("readelf -d " + kLibrary);
   EXPECT_NE(dynamic.find("Library soname: [libcudart.so.13]"), std::string::npos) << dynamic;
+}
+
+/// What a program built with CUDA 12 finds: the same names under its own version, and those of its
+/// functions that 13 does not have or has with other parameters.
+TEST(Symbols, ThereIsALibraryForCuda12) {
+  EXPECT_NE(run("readelf -d " + kLibrary12).find("Library soname: [libcudart.so.12]"),
+            std::string::npos);
+  const std::string foreign = run("nm -D --defined-only " + kLibrary12 +
+                                  " | awk '{print $3}' | grep -v '@@libcudart.so.12$' | grep -v "
+                                  "'^libcudart.so.12'");
+  EXPECT_EQ(foreign, "");
+  void* library = dlopen(kLibrary12.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  for (const char* name : {"cudaMalloc", "cudaLaunchKernel", "cudaGetDeviceProperties_v2",
+                           "cudaMemPrefetchAsync", "cudaStreamGetCaptureInfo_v2"}) {
+    EXPECT_NE(dlvsym(library, name, "libcudart.so.12"), nullptr) << name;
+  }
+  EXPECT_EQ(dlsym(library, "cudaGetDeviceProperties"), nullptr) << "its struct is that of 13";
+  const auto version = reinterpret_cast<int (*)(int*)>(dlsym(library, "cudaRuntimeGetVersion"));
+  int got = 0;
+  ASSERT_EQ(version(&got), 0);
+  EXPECT_EQ(got, 12040);
 }
 
 TEST(Symbols, VersionedLookupFindsThem) {

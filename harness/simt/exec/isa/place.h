@@ -214,6 +214,7 @@ KV_INLINE bool shared_race(Warp& w, const Place& p, u32 mask) {
 
 template <u32 kBytes, bool kWrite>
 KV_INLINE bool global_race(Warp& w, const Place& p, u32 mask) {
+  if (w.launch->check_stream_race) return true;  // the cold path looks at older work too
   const u32 shift = w.launch->global_shift, me = w.block->global_stamp;
   const u32 floor = w.launch->global_floor;
   bool bad = false;
