@@ -276,20 +276,43 @@ KV_INLINE bool local_row(Warp& w, const Ins* i) {
   return true;
 }
 
-/// A kernel parameter at a constant offset: the same value for all lanes.
+/// The address that all executing lanes give; false where they differ.
+template <class T>
+KV_INLINE bool common_address(const T* a, u32 mask, u64* address) {
+  const T first = a[__builtin_ctz(mask)];
+  T wrong = 0;
+  KV_LANES wrong |= (mask & kLaneBit[l]) ? a[l] ^ first : 0;
+  *address = first;
+  return wrong == 0;
+}
+
+/// A kernel parameter: the same value for all lanes.
 template <int W, int N>
 KV_ATTEMPT load_parameter(Warp& w, const Ins* i) {
   using T = typename Element<W>::Type;
   using R = typename Element<(W < 4 ? 4 : W)>::Type;
-  if (i->mode != u8(AddressMode::kConstant) || u64(i->imm) + W * N > w.launch->parameter_bytes) {
+  u64 at = 0;
+  if (i->mode == u8(AddressMode::kRegister64)) {
+    if (!common_address(slot<u64>(w, i->r[N]), w.exec, &at)) return false;
+  } else if (i->mode == u8(AddressMode::kRegister32)) {
+    if (!common_address(slot<u32>(w, i->r[N]), w.exec, &at)) return false;
+  }
+  at += u64(i->imm);
+  if (i->mode == u8(AddressMode::kRegister32)) at = u32(at);
+  if (at % (W * N) || at > w.launch->parameter_bytes ||
+      w.launch->parameter_bytes - at < u64(W * N)) {
     return false;
   }
   T v[N];
-  __builtin_memcpy(v, w.launch->parameters + i->imm, W * N);
+  __builtin_memcpy(v, w.launch->parameters + at, W * N);
   for (int k = 0; k < N; ++k) {
     R* d = slot<R>(w, i->r[k]);
     const R value = v[k];
-    KV_LANES d[l] = (w.write & kLaneBit[l]) ? value : d[l];
+    if (w.write == ~0u) {
+      KV_LANES d[l] = value;
+    } else {
+      KV_LANES d[l] = (w.write & kLaneBit[l]) ? value : d[l];
+    }
   }
   return true;
 }
