@@ -1,6 +1,7 @@
 #include "harness/plugin/frame.h"
 
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,8 +39,22 @@ bool read_all(int socket, std::span<std::byte> bytes) {
 }  // namespace
 
 bool write_frame(int socket, FrameType type, std::span<const std::byte> payload) {
-  const FrameAssembler::Header header{kMagic, static_cast<uint32_t>(type), payload.size()};
-  return write_all(socket, std::as_bytes(std::span(&header, 1))) && write_all(socket, payload);
+  FrameAssembler::Header header{kMagic, static_cast<uint32_t>(type), payload.size()};
+  // In one call, as far as it goes: the reader wakes up once.
+  std::array<iovec, 2> parts = {iovec{&header, sizeof header},
+                                iovec{const_cast<std::byte*>(payload.data()), payload.size()}};
+  msghdr message = {};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  ssize_t written = 0;
+  do {
+    written = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+  } while (written < 0 && errno == EINTR);
+  if (written < 0) return false;
+  const auto sent = static_cast<size_t>(written);
+  const auto head = std::as_bytes(std::span(&header, 1));
+  if (sent < head.size() && !write_all(socket, head.subspan(sent))) return false;
+  return write_all(socket, payload.subspan(sent - std::min(sent, head.size())));
 }
 
 std::optional<Frame> read_frame(int socket) {

@@ -57,6 +57,7 @@ struct WorkerProcess::State {
   std::string output;
   uint64_t progress_seen = 0;
   Clock::time_point progress_at = Clock::now();
+  Clock::time_point looked_at = {};  // when the process was last looked after
   std::optional<Ending::Cause> killed_for;
   std::optional<Clock::time_point> socket_closed_at;
   std::vector<std::byte> buffer = std::vector<std::byte>(kReadBytes);
@@ -66,7 +67,7 @@ struct WorkerProcess::State {
   bool room();
   bool read_socket();
   void read_output();
-  void enforce_limits();
+  void enforce_limits(Clock::time_point now);
   void kill_for(Ending::Cause cause);
   void finish(int wait_status);
   Ending make_ending(int wait_status) const;
@@ -108,7 +109,11 @@ void WorkerProcess::State::run_monitor() {
   int wait_status = 0;
   bool exited = false;
   for (;;) {
-    if (!exited) exited = waitpid(child.pid, &wait_status, WNOHANG) == child.pid;
+    // A busy worker wakes this loop thousands of times a second; its limits are in milliseconds.
+    const Clock::time_point now = Clock::now();
+    const bool due = now - looked_at >= kTick || exited || socket_closed_at;
+    if (due) looked_at = now;
+    if (due && !exited) exited = waitpid(child.pid, &wait_status, WNOHANG) == child.pid;
     const bool readable = room();
     const bool listen = readable && !socket_closed_at;
     std::array<pollfd, 2> waits = {pollfd{listen ? child.socket.get() : -1, POLLIN, 0},
@@ -118,7 +123,7 @@ void WorkerProcess::State::run_monitor() {
     const bool more = waits[0].revents != 0 && read_socket();
     // What a dead worker had sent is still delivered, as its reader makes room.
     if (exited && readable && !more) return finish(wait_status);
-    if (!exited) enforce_limits();
+    if (due && !exited) enforce_limits(now);
   }
 }
 
@@ -159,8 +164,7 @@ void WorkerProcess::State::read_output() {
   if (output.size() > kOutputBytesMax) output.erase(0, output.size() - kOutputBytesMax);
 }
 
-void WorkerProcess::State::enforce_limits() {
-  const auto now = Clock::now();
+void WorkerProcess::State::enforce_limits(Clock::time_point now) {
   const uint64_t progress = child.status->progress.load(std::memory_order_relaxed);
   bool stop = false, waiting_for_reader = false, idle = false;
   milliseconds limit{0};
