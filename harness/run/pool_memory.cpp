@@ -48,8 +48,10 @@ Result<void> PoolMemory::poison(const Case& c) {
   seen_.resize(page_count_ * page_bytes_);
   const uint32_t code = pool_poison_code(c.pool.poison, dtype_);
   const uint32_t element_bytes = dtype_bytes(dtype_);
-  for (size_t i = 0; i < seen_.size(); i += element_bytes)
-    std::memcpy(&seen_[i], &code, element_bytes);
+  // One element, then twice as many at a time.
+  std::memcpy(seen_.data(), &code, element_bytes);
+  for (size_t done = element_bytes; done < seen_.size(); done *= 2)
+    std::memcpy(&seen_[done], seen_.data(), std::min(done, seen_.size() - done));
 
   if (contiguous()) {
     KV_RETURN_IF_ERROR(memory_.upload(seen_));
