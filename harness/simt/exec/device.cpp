@@ -40,6 +40,7 @@ struct Device::State {
   BlockPlaces places;
   std::vector<Extent*> hints;
   std::vector<uint8_t> parameters;
+  MatrixMemo matrix_memo;
   Extent* workspace = nullptr;  // of grid-wide barriers
   uint64_t launches = 0, kernels = 0, unique = 0, allocations_left = 0;
   std::span<uint8_t> edges;  // of the caller
@@ -307,6 +308,7 @@ void Device::State::fill_launch(const LaunchSpec& spec, Kernel& kernel, LaunchSt
   cold->edges = edges.data();
   cold->edge_count = edges.size();
   launch->counters = &counters;
+  launch->matrix_memo = &matrix_memo;
   launch->cold = cold;
   if (launch->check_global_race) make_room_for_clocks();
   launch->global_floor = BlockStamp::floor(race_clock);

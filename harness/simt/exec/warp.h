@@ -16,6 +16,14 @@ struct LaunchCold;
 struct WarpCold;
 struct BlockCold;
 
+/// The last matrix A of an mma, as doubles (isa/product.h): a pure function of `kind` and `words`.
+struct MatrixMemo {
+  uint32_t kind = 0;  // element type and K; 0: nothing yet
+  uint32_t different[2] = {};
+  alignas(64) uint32_t words[4][32] = {};
+  alignas(64) double values[16 * 32] = {};
+};
+
 /// Settings of a launch that handlers read.
 struct LaunchState {
   Extent** hints = nullptr;  // last extent used by each memory instruction
@@ -31,6 +39,7 @@ struct LaunchState {
   uint32_t parameter_bytes = 0;
   const uint8_t* parameters = nullptr;
   kv_simt_counters* counters = nullptr;
+  MatrixMemo* matrix_memo = nullptr;
   LaunchCold* cold = nullptr;
 };
 

@@ -16,22 +16,28 @@ KV_INLINE const Ins *whole_warp(Warp &w, const Ins *i) {
   return w.write == ~0u ? nullptr : (~w.exec & ~w.dead) ? await_lanes(w, i, ~w.dead) : nullptr;
 }
 
-template <class A, class B, int kK, bool kHalfResult>
+template <class A, class B, int kK, class Sums>
 KV_ATTEMPT multiply_matrices(Warp &w, const Ins *i) {
-  constexpr int kOut = kHalfResult ? 2 : 4;
-  constexpr int kSources = kOut + 3 * kK / (4 * A::kPerRegister);
-  Operands<A, B, kK> operands;
-  operands.gather(w, i->r + kOut);
-  alignas(64) double out[16][8];
-  const u16 *c = i->r + kSources;
-  kHalfResult ? load_halves(w, c, out) : load_floats(w, c, out);
+  constexpr int kOut = Sums::kRegisters, kOfA = 2 * kK / (4 * A::kPerRegister);
+  const u16 *r = i->r + kOut;
+  const MatrixMemo &memo = rows_of_a<A, kK>(w, r);
+  alignas(64) double b[kK][8];
+  columns_of_b<B, kK>(w, r + kOfA, b);
+  Sums sums;
+  for (int k = 0; k < kOut; ++k) sums.c[k] = slot<float>(w, r[kOfA + kOfA / 2 + k]);
   const u32 profile = w.launch->rounding;
   if (profile >= KV_SIMT_ROUNDING_MMA_AMPERE) [[unlikely]] {
-    step_by_step<kK>(profile == KV_SIMT_ROUNDING_MMA_AMPERE, operands.a, operands.b, out);
+    multiply_by_steps<kK>(profile == KV_SIMT_ROUNDING_MMA_AMPERE, memo, b, sums);
   } else {
-    multiply(operands.a, operands.b, out);
+    multiply<kK>(memo, b, sums);
   }
-  kHalfResult ? store_halves(w, i->r, out) : store_floats(w, i->r, out);
+  for (int k = 0; k < kOut; ++k) {
+    if (w.write == ~0u) {
+      __builtin_memcpy(slot<u32>(w, i->r[k]), sums.d[k], 128);
+    } else {
+      blend(slot<u32>(w, i->r[k]), sums.d[k], w.write);
+    }
+  }
   ++w.launch->counters->mma;
   return true;
 }
@@ -165,10 +171,10 @@ KV_ATTEMPT move_matrix(Warp &w, const Ins *i) {
   return true;
 }
 
-#define KV_MMA(shape, types, A, B, K, half)                                           \
-  {                                                                                   \
-    "mma.sync.aligned." shape ".row.col" types, half ? "22" : "2222", Taint::kMatrix, \
-        aligned<multiply_matrices<A, B, K, half>>                                     \
+#define KV_MMA(shape, types, A, B, K, half)                                                \
+  {                                                                                        \
+    "mma.sync.aligned." shape ".row.col" types, half ? "22" : "2222", Taint::kMatrix,      \
+        aligned<multiply_matrices<A, B, K, std::conditional_t<half, HalfSums, FloatSums>>> \
   }
 #define KV_INTEGER_ONE(shape, rows, K, bits, sat, on, a, b, signed_a, signed_b)                 \
   {                                                                                             \

@@ -16,44 +16,17 @@
 namespace kv::simt::KV_ISA {
 namespace {
 
-#ifdef __AVX512F__
-constexpr int kWideLanes = 8;
-#else
-constexpr int kWideLanes = 4;
-#endif
-typedef double Wide __attribute__((vector_size(8 * kWideLanes)));
+typedef double Wide __attribute__((vector_size(32)));
 typedef float FourFloats __attribute__((vector_size(16)));
 typedef float EightFloats __attribute__((vector_size(32)));
 typedef double EightDoubles __attribute__((vector_size(64)));
-typedef double FourDoubles __attribute__((vector_size(32)));
 
 KV_INLINE Wide multiply_add(Wide a, Wide b, Wide c) {
-#if defined(__AVX512F__)
-  return Wide(_mm512_fmadd_pd(__m512d(a), __m512d(b), __m512d(c)));
-#elif defined(__FMA__)
+#ifdef __FMA__
   return Wide(_mm256_fmadd_pd(__m256d(a), __m256d(b), __m256d(c)));
 #else
   return a * b + c;
 #endif
-}
-
-KV_INLINE Wide everywhere(double x) {
-#ifdef __AVX512F__
-  return Wide{x, x, x, x, x, x, x, x};
-#else
-  return Wide{x, x, x, x};
-#endif
-}
-
-/// Four floats to doubles, and back with one rounding.
-KV_INLINE void widen(FourFloats x, double *out) {
-  const FourDoubles y = __builtin_convertvector(x, FourDoubles);
-  __builtin_memcpy(out, &y, sizeof y);
-}
-KV_INLINE FourFloats narrow(const double *in) {
-  FourDoubles x;
-  __builtin_memcpy(&x, in, sizeof x);
-  return __builtin_convertvector(x, FourFloats);
 }
 
 /// Transposes an 8 x 8 matrix of 16-bit elements: row r is words[4 r .. 4 r +
@@ -92,12 +65,10 @@ KV_INLINE void transpose(u32 *words) {
 template <class F>
 struct SixteenBit {
   static constexpr int kPerRegister = 2;
+  static constexpr u32 kKind = F::kKind;
   KV_INLINE static void row(const u32 *words, double *out) {
-    alignas(32) float x[8];
-    F::eight(words, x);
-    EightFloats all;
-    __builtin_memcpy(&all, x, sizeof all);
-    const EightDoubles y = __builtin_convertvector(all, EightDoubles);
+    const EightFloats x = F::eight(words);
+    const EightDoubles y = __builtin_convertvector(x, EightDoubles);
     __builtin_memcpy(out, &y, sizeof y);
   }
   KV_INLINE static void columns(const u32 *words, double (*out)[8]) {
@@ -110,6 +81,7 @@ struct SixteenBit {
 template <class F, int kPer>
 struct OneByOne {
   static constexpr int kPerRegister = kPer;
+  static constexpr u32 kKind = F::kKind;
   KV_INLINE static double at(const u32 *words, int k) {
     return double(F::value(words[k / kPer] >> (32 / kPer * (k % kPer))));
   }
@@ -124,28 +96,37 @@ struct OneByOne {
 };
 
 struct EightHalves {
-  KV_INLINE static void eight(const u32 *words, float *out) {
+  static constexpr u32 kKind = 1;
+  KV_INLINE static EightFloats eight(const u32 *words) {
 #ifdef __F16C__
-    _mm256_store_ps(out, _mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i *>(words))));
+    return EightFloats(_mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i *>(words))));
 #else
-    for (int k = 0; k < 8; ++k) out[k] = half_value(words[k / 2] >> (16 * (k & 1)) & 0xffff);
+    EightFloats x;
+    for (int k = 0; k < 8; ++k) x[k] = half_value(words[k / 2] >> (16 * (k & 1)) & 0xffff);
+    return x;
 #endif
   }
 };
 struct EightBfloats {
-  KV_INLINE static void eight(const u32 *words, float *out) {
+  static constexpr u32 kKind = 2;
+  KV_INLINE static EightFloats eight(const u32 *words) {
+    EightFloats x;
     for (int k = 0; k < 8; ++k) {
-      out[k] = float_of(k & 1 ? words[k / 2] & 0xffff0000 : words[k / 2] << 16);
+      x[k] = float_of(k & 1 ? words[k / 2] & 0xffff0000 : words[k / 2] << 16);
     }
+    return x;
   }
 };
 struct Tf32Value {
+  static constexpr u32 kKind = 3;
   KV_INLINE static float value(u32 x) { return float_of(x & 0xffffe000); }
 };
 struct E4m3Value {
+  static constexpr u32 kKind = 4;
   KV_INLINE static float value(u32 x) { return e4m3_value(x & 255); }
 };
 struct E5m2Value {
+  static constexpr u32 kKind = 5;
   KV_INLINE static float value(u32 x) { return half_value((x & 255) << 8); }
 };
 using Half = SixteenBit<EightHalves>;
@@ -154,95 +135,190 @@ using Tf32 = OneByOne<Tf32Value, 1>;
 using E4m3 = OneByOne<E4m3Value, 4>;
 using E5m2 = OneByOne<E5m2Value, 4>;
 
-/// A as 16 rows of K, B as K rows of 8.
-template <class A, class B, int kK>
-struct Operands {
-  alignas(64) double a[16][kK];
-  alignas(64) double b[kK][8];
-
-  KV_INLINE void gather(Warp &w, const u16 *r) {
-    constexpr int kSpan = 4 * A::kPerRegister;  // columns of one register
-    constexpr int kBlocks = kK / kSpan;
-    for (int k = 0; k < 2 * kBlocks; ++k) {
-      const u32 *words = slot<u32>(w, r[k]);
-      for (int g = 0; g < 8; ++g) A::row(words + 4 * g, &a[g + 8 * (k & 1)][kSpan * (k / 2)]);
+/// Bit g of 7: rows g and g + 1 of a register differ. A row is four lanes.
+struct RowsDiffer {
+#ifdef __AVX2__
+  __m256i difference[4] = {};
+  KV_INLINE void add(const u32 *words) {
+    const auto at = [&](int k) __attribute__((always_inline)) {
+      return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(words + k));
+    };
+    for (int k = 0; k < 4; ++k) {
+      const __m256i next = k < 3 ? at(8 * k + 4) : _mm256_permute4x64_epi64(at(24), 0xee);
+      difference[k] = _mm256_or_si256(difference[k], _mm256_xor_si256(at(8 * k), next));
     }
-    for (int k = 0; k < kBlocks; ++k) B::columns(slot<u32>(w, r[2 * kBlocks + k]), b + kSpan * k);
+  }
+  KV_INLINE u32 mask() const {
+    u32 same = 0;
+    for (int k = 0; k < 4; ++k) {
+      const __m256i zero = _mm256_cmpeq_epi32(difference[k], _mm256_setzero_si256());
+      const u32 lanes = u32(_mm256_movemask_ps(_mm256_castsi256_ps(zero)));
+      same |= u32((lanes & 15) == 15) << (2 * k) | u32(lanes >> 4 == 15) << (2 * k + 1);
+    }
+    return ~same & 127;
+  }
+#else
+  u32 different = 0;
+  KV_INLINE void add(const u32 *words) {
+    for (int g = 0; g < 7; ++g) {
+      different |= u32(__builtin_memcmp(words + 4 * g, words + 4 * g + 4, 16) != 0) << g;
+    }
+  }
+  KV_INLINE u32 mask() const { return different; }
+#endif
+};
+/// How many rows at the front of eight are enough: those behind them equal the last of them.
+KV_INLINE int distinct_rows(u32 different) { return different ? 33 - __builtin_clz(different) : 1; }
+
+/// A as 16 rows of K, kept in the launch's memo from one product to the next: kernels multiply the
+/// same rows by several columns in turn. Rows of padding are all the same and are multiplied once.
+template <class A, int kK>
+KV_INLINE MatrixMemo &rows_of_a(Warp &w, const u16 *r) {
+  constexpr int kSpan = 4 * A::kPerRegister;  // columns of one register
+  constexpr int kBlocks = kK / kSpan;
+  constexpr u32 kKind = A::kKind << 8 | u32(kK);
+  MatrixMemo &memo = *w.launch->matrix_memo;
+  bool known = memo.kind == kKind;
+  for (int k = 0; k < 2 * kBlocks && known; ++k) {
+    known = __builtin_memcmp(memo.words[k], slot<u32>(w, r[k]), 128) == 0;
+  }
+  if (known) return memo;
+  memo.kind = kKind;
+  double(*a)[kK] = reinterpret_cast<double(*)[kK]>(memo.values);
+  RowsDiffer differ[2];
+  for (int k = 0; k < 2 * kBlocks; ++k) {
+    const u32 *words = slot<u32>(w, r[k]);
+    __builtin_memcpy(memo.words[k], words, 128);
+    differ[k & 1].add(words);
+    for (int g = 0; g < 8; ++g) A::row(words + 4 * g, &a[g + 8 * (k & 1)][kSpan * (k / 2)]);
+  }
+  for (int half = 0; half < 2; ++half) memo.different[half] = differ[half].mask();
+  return memo;
+}
+
+/// B as K rows of 8.
+template <class B, int kK>
+KV_INLINE void columns_of_b(Warp &w, const u16 *r, double (&b)[kK][8]) {
+  constexpr int kSpan = 4 * B::kPerRegister;
+  for (int k = 0; k < kK / kSpan; ++k) B::columns(slot<u32>(w, r[k]), b + kSpan * k);
+}
+
+/// C and D in f32: two registers for each half of the rows, columns 2t and 2t + 1.
+struct FloatSums {
+  static constexpr int kRegisters = 4;
+  const float *c[4];
+  alignas(64) u32 d[4][32];
+
+  KV_INLINE void load(int row, Wide *sum) const {
+    FourFloats even, odd;
+    __builtin_memcpy(&even, c[row / 8 * 2] + row % 8 * 4, sizeof even);
+    __builtin_memcpy(&odd, c[row / 8 * 2 + 1] + row % 8 * 4, sizeof odd);
+    sum[0] = __builtin_convertvector(__builtin_shufflevector(even, odd, 0, 4, 1, 5), Wide);
+    sum[1] = __builtin_convertvector(__builtin_shufflevector(even, odd, 2, 6, 3, 7), Wide);
+  }
+  /// Each sum rounded, NaN in its canonical form.
+  KV_INLINE void store(int row, const Wide *sum) {
+    const FourFloats x = __builtin_convertvector(sum[0], FourFloats);
+    const FourFloats y = __builtin_convertvector(sum[1], FourFloats);
+    put(row, 0, __builtin_shufflevector(x, y, 0, 2, 4, 6));
+    put(row, 1, __builtin_shufflevector(x, y, 1, 3, 5, 7));
+  }
+  KV_INLINE void put(int row, int k, FourFloats x) {
+    typedef u32 Words __attribute__((vector_size(16)));
+    Words bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    const Words plain = Words(x == x);
+    bits = (bits & plain) | (~plain & kNanBits);
+    __builtin_memcpy(d[row / 8 * 2 + k] + row % 8 * 4, &bits, sizeof bits);
+  }
+};
+/// C and D in f16: one register for each half of the rows.
+struct HalfSums {
+  static constexpr int kRegisters = 2;
+  const float *c[2];
+  alignas(64) u32 d[2][32];
+
+  KV_INLINE void load(int row, Wide *sum) const {
+    double x[8];
+    Half::row(reinterpret_cast<const u32 *>(c[row / 8]) + row % 8 * 4, x);
+    __builtin_memcpy(sum, x, sizeof x);
+  }
+  KV_INLINE void store(int row, const Wide *sum) {
+    double x[8];
+    __builtin_memcpy(x, sum, sizeof x);
+    for (int t = 0; t < 4; ++t) {
+      d[row / 8][row % 8 * 4 + t] = double_to_half(x[2 * t], Round::kNearest) |
+                                    double_to_half(x[2 * t + 1], Round::kNearest) << 16;
+    }
   }
 };
 
-/// out = a * b + out, 16 x 8: some rows at a time stay in registers.
-template <int kK>
-KV_INLINE void multiply(const double (&a)[16][kK], const double (&b)[kK][8], double (&out)[16][8]) {
-  constexpr int kParts = 8 / kWideLanes;
-  constexpr int kRows = kParts == 1 ? 8 : 4;
-  for (int m = 0; m < 16; m += kRows) {
-    Wide sum[kRows][kParts];
-    __builtin_memcpy(sum, out[m], sizeof sum);
+/// Some rows of D, in registers.
+template <int kRows, int kK, class Sums>
+KV_INLINE void multiply_rows(const double (*a)[kK], const double (&b)[kK][8], int row, Sums &sums) {
+  Wide sum[kRows][2];
 #pragma GCC unroll 4
-    for (int k = 0; k < kK; ++k) {
-      Wide row[kParts];
-      __builtin_memcpy(row, b[k], sizeof row);
-#pragma GCC unroll 8
-      for (int x = 0; x < kRows; ++x) {
-        const Wide all = everywhere(a[m + x][k]);
-#pragma GCC unroll 2
-        for (int p = 0; p < kParts; ++p) sum[x][p] = multiply_add(all, row[p], sum[x][p]);
+  for (int x = 0; x < kRows; ++x) sums.load(row + x, sum[x]);
+#pragma GCC unroll 4
+  for (int k = 0; k < kK; ++k) {
+    Wide line[2];
+    __builtin_memcpy(line, b[k], sizeof line);
+#pragma GCC unroll 4
+    for (int x = 0; x < kRows; ++x) {
+      const double one = a[row + x][k];
+      const Wide all = {one, one, one, one};
+      sum[x][0] = multiply_add(all, line[0], sum[x][0]);
+      sum[x][1] = multiply_add(all, line[1], sum[x][1]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int x = 0; x < kRows; ++x) sums.store(row + x, sum[x]);
+}
+
+/// D = A * B + C, 16 x 8. Equal rows of A and C are one row of D.
+template <int kK, class Sums>
+KV_INLINE void multiply(const MatrixMemo &memo, const double (&b)[kK][8], Sums &sums) {
+  const double(*a)[kK] = reinterpret_cast<const double(*)[kK]>(memo.values);
+  for (int half = 0; half < 2; ++half) {
+    int rows = distinct_rows(memo.different[half]);
+    if (rows < 8) {
+      RowsDiffer differ;
+      for (int k = 0; k < Sums::kRegisters / 2; ++k) {
+        differ.add(reinterpret_cast<const u32 *>(sums.c[Sums::kRegisters / 2 * half + k]));
+      }
+      rows = distinct_rows(memo.different[half] | differ.mask());
+    }
+    int row = 8 * half;
+    const int end = row + rows;
+    for (; row + 4 <= end; row += 4) multiply_rows<4>(a, b, row, sums);
+    for (; row + 2 <= end; row += 2) multiply_rows<2>(a, b, row, sums);
+    if (row < end) multiply_rows<1>(a, b, row, sums);
+    for (row = rows; row < 8; ++row) {
+      for (int k = 0; k < Sums::kRegisters / 2; ++k) {
+        u32 *to = sums.d[Sums::kRegisters / 2 * half + k];
+        __builtin_memcpy(to + 4 * row, to + 4 * (rows - 1), 16);
       }
     }
-    __builtin_memcpy(out[m], sum, sizeof sum);
   }
 }
 
-/// C in f32 as 16 x 8 doubles.
-KV_INLINE void load_floats(Warp &w, const u16 *c, double (&out)[16][8]) {
-  for (int half = 0; half < 2; ++half) {
-    const float *even = slot<float>(w, c[2 * half]);
-    const float *odd = slot<float>(w, c[2 * half + 1]);
-    for (int g = 0; g < 8; ++g) {
-      FourFloats e, o;
-      __builtin_memcpy(&e, even + 4 * g, sizeof e);
-      __builtin_memcpy(&o, odd + 4 * g, sizeof o);
-      widen(FourFloats{e[0], o[0], e[1], o[1]}, &out[g + 8 * half][0]);
-      widen(FourFloats{e[2], o[2], e[3], o[3]}, &out[g + 8 * half][4]);
-    }
+/// The same, accumulated step by step as tensor cores do.
+template <int kK, class Sums>
+KV_INLINE void multiply_by_steps(bool ampere, const MatrixMemo &memo, const double (&b)[kK][8],
+                                 Sums &sums) {
+  const double(*values)[kK] = reinterpret_cast<const double(*)[kK]>(memo.values);
+  double a[16][kK], out[16][8];
+  __builtin_memcpy(a, values, sizeof a);
+  for (int row = 0; row < 16; ++row) {
+    Wide sum[2];
+    sums.load(row, sum);
+    __builtin_memcpy(out[row], sum, sizeof sum);
   }
-}
-
-/// D: each sum rounded to f32, NaN in its canonical form.
-KV_INLINE void store_floats(Warp &w, const u16 *d, const double (&out)[16][8]) {
-  for (int half = 0; half < 2; ++half) {
-    alignas(64) float even[32], odd[32];
-    for (int g = 0; g < 8; ++g) {
-      const FourFloats x = narrow(&out[g + 8 * half][0]), y = narrow(&out[g + 8 * half][4]);
-      const FourFloats e = {x[0], x[2], y[0], y[2]}, o = {x[1], x[3], y[1], y[3]};
-      __builtin_memcpy(even + 4 * g, &e, sizeof e);
-      __builtin_memcpy(odd + 4 * g, &o, sizeof o);
-    }
-    for (int k = 0; k < 2; ++k) {
-      alignas(64) u32 t[32];
-      KV_LANES t[l] = canonical(k ? odd[l] : even[l]);
-      blend(slot<u32>(w, d[2 * half + k]), t, w.write);
-    }
-  }
-}
-
-/// C in f16 as 16 x 8 doubles, and D: each sum rounded to f16.
-KV_INLINE void load_halves(Warp &w, const u16 *c, double (&out)[16][8]) {
-  for (int k = 0; k < 2; ++k) {
-    const u32 *words = slot<u32>(w, c[k]);
-    for (int g = 0; g < 8; ++g) Half::row(words + 4 * g, out[g + 8 * k]);
-  }
-}
-KV_INLINE void store_halves(Warp &w, const u16 *d, const double (&out)[16][8]) {
-  for (int k = 0; k < 2; ++k) {
-    alignas(64) u32 t[32];
-    for (int l = 0; l < 32; ++l) {
-      const double *pair = &out[l / 4 + 8 * k][2 * (l & 3)];
-      t[l] = double_to_half(pair[0], Round::kNearest) | double_to_half(pair[1], Round::kNearest)
-                                                            << 16;
-    }
-    blend(slot<u32>(w, d[k]), t, w.write);
+  step_by_step<kK>(ampere, a, b, out);
+  for (int row = 0; row < 16; ++row) {
+    Wide sum[2];
+    __builtin_memcpy(sum, out[row], sizeof sum);
+    sums.store(row, sum);
   }
 }
 
