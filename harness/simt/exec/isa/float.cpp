@@ -176,7 +176,16 @@ template <class F, bool kFtz>
 KV_STEP approximate(Warp& w, const Ins* i) {
   const float* a = slot<float>(w, i->r[1]);
   alignas(64) u32 t[32];
-  KV_LANES t[l] = F::nearest(kFtz ? flush(a[l]) : a[l]);
+  u32 doubt = ~0u;
+  if constexpr (requires(u32 * d) { F::brief(0.0f, d); }) {
+    doubt = 0;
+    KV_LANES {
+      u32 here;
+      t[l] = F::brief(kFtz ? flush(a[l]) : a[l], &here);
+      doubt |= here;
+    }
+  }
+  if (doubt) KV_LANES t[l] = F::nearest(kFtz ? flush(a[l]) : a[l]);
   if (w.launch->rounding >= KV_SIMT_ROUNDING_RANDOM && w.launch->rounding <= KV_SIMT_ROUNDING_DOWN)
       [[unlikely]] {
     const Perturbation how{w.launch->rounding, w.launch->rounding_seed, F::kId};

@@ -30,11 +30,21 @@ KV_STEP shuffle(Warp& w, const Ins* i) {
   const u32* b = slot<u32>(w, i->r[kFirst + 1]);
   const u32* c = slot<u32>(w, i->r[kFirst + 2]);
   alignas(64) u32 t[32];
-  if (!kPredicate && i->mode == kButterfly && (i->flags & 1) && here == ~0u) {
+  if (i->mode == kButterfly && (i->flags & 1) && here == ~0u) {
     // The same constant for all lanes and whole-warp segments: a permutation.
     const u32 x = b[0] & 31;
+#ifdef __AVX2__
+    const __m256i order =
+        _mm256_xor_si256(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(int(x & 7)));
+    for (u32 k = 0; k < 32; k += 8) {
+      const __m256i v = _mm256_load_si256(reinterpret_cast<const __m256i*>(a + (k ^ (x & 24))));
+      _mm256_store_si256(reinterpret_cast<__m256i*>(t + k), _mm256_permutevar8x32_epi32(v, order));
+    }
+#else
     KV_LANES t[l] = a[u32(l) ^ x];
+#endif
     blend(slot<u32>(w, i->r[0]), t, w.write);
+    if (kPredicate) set_predicate(w, i->r[1], ~0u);
     KV_NEXT(w, i + 1);
   }
   u32 inside_mask = 0, absent = 0;

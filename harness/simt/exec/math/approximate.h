@@ -58,9 +58,19 @@ inline __attribute__((always_inline)) uint32_t perturb(const Perturbation& how, 
 
 struct Exp2 {
   static constexpr uint32_t kId = 1;
-  KV_INLINE static double exact(float x) {
+  KV_INLINE static double argument(float x) {
     const float low = x < -200.0f ? -200.0f : x, clamped = low > 200.0f ? 200.0f : low;
-    return exp2_double(double(clamped == clamped ? clamped : 0.0f));
+    return double(clamped == clamped ? clamped : 0.0f);
+  }
+  KV_INLINE static double exact(float x) { return exp2_double(argument(x)); }
+  /// nearest(x) from a short polynomial (Ziv, ACM TOMS 17, 1991): settled unless a bit of `doubt`
+  /// is set, where the polynomial's error leaves two floats to choose from.
+  KV_INLINE static uint32_t brief(float x, uint32_t* doubt) {
+    const double y = exp2_brief(argument(x));
+    const uint32_t low = bits_of(float(y * (1 - kBriefExp2Error)));
+    const uint32_t high = bits_of(float(y * (1 + kBriefExp2Error)));
+    *doubt = low ^ high;
+    return x == x ? high : kNanBits;
   }
   KV_INLINE static uint32_t nearest(float x) {
     const uint32_t u = bits_of(float(exact(x)));
