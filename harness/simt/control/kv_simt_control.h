@@ -29,12 +29,14 @@ enum { KV_SIMT_CONTROL_VERSION = 1 };
 enum {
   KV_SIMT_CHECK_MEMORY =
       1 << 0, /* bounds, freed, misaligned, access rights. Bounds are always enforced. */
-  KV_SIMT_CHECK_UNDEFINED = 1 << 1, /* undefined data reaching a branch, an address or an output */
-  KV_SIMT_CHECK_RACE = 1 << 2, /* shared memory within a block; global between blocks and streams */
+  KV_SIMT_CHECK_UNDEFINED = 1 << 1,  /* undefined data reaching a branch, an address or an output */
+  KV_SIMT_CHECK_BLOCK_RACE = 1 << 2, /* races on shared memory, within a block */
+  KV_SIMT_CHECK_GRID_RACE = 1 << 6,  /* races on global memory, between blocks */
+  KV_SIMT_CHECK_RACE = KV_SIMT_CHECK_BLOCK_RACE | KV_SIMT_CHECK_GRID_RACE,
   KV_SIMT_CHECK_BARRIER = 1 << 3, /* divergent or incomplete barriers, absent lanes in *.sync */
   KV_SIMT_CHECK_ASYNC = 1 << 4,   /* cp.async data used before its wait */
   KV_SIMT_CHECK_LEAK = 1 << 5,    /* allocations alive at the end */
-  KV_SIMT_CHECK_ALL = 0x3f
+  KV_SIMT_CHECK_ALL = 0x7f
 };
 
 /* Profiles of approximate and unspecified arithmetic. Each result is a pure function of

@@ -298,8 +298,8 @@ void Device::State::fill_launch(const LaunchSpec& spec, Kernel& kernel, LaunchSt
   launch->rounding = config.rounding;
   launch->rounding_seed = config.rounding_seed;
   launch->check_undefined = config.checks & KV_SIMT_CHECK_UNDEFINED;
-  launch->check_shared_race = config.checks & KV_SIMT_CHECK_RACE;
-  launch->check_global_race = (config.checks & KV_SIMT_CHECK_RACE) && blocks > 1;
+  launch->check_shared_race = config.checks & KV_SIMT_CHECK_BLOCK_RACE;
+  launch->check_global_race = (config.checks & KV_SIMT_CHECK_GRID_RACE) && blocks > 1;
   launch->shared_shift = uint8_t(p.shared_granule_shift);
   launch->global_shift = uint8_t(p.global_granule_shift);
   launch->parameters = parameters.data();
