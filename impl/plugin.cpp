@@ -33,10 +33,15 @@ StatusOr<DType> dtype_of(const char* name, DLDataType dtype) {
     if (dtype.code == kDLInt && dtype.bits == 32) return DType::kI32;
     if (dtype.code == kDLUInt && dtype.bits == 32) return DType::kU32;
     if (dtype.code == kDLBool && dtype.bits == 8) return DType::kBool;
+    if (dtype.code == kDLInt && dtype.bits == 64) return DType::kI64;
+    if (dtype.code == kDLFloat8_e4m3fn && dtype.bits == 8) return DType::kE4M3;
+    if (dtype.code == kDLFloat8_e5m2 && dtype.bits == 8) return DType::kE5M2;
+    if (dtype.code == kDLInt && dtype.bits == 8) return DType::kI8;
   }
-  return unsupported(name, ": expected fp16, bf16, fp32, int32, uint32 or bool, got type code ",
-                     int{dtype.code}, " with ", int{dtype.bits}, " bits and ", dtype.lanes,
-                     " lanes");
+  return unsupported(name,
+                     ": expected fp16, bf16, fp32, e4m3, e5m2, int8, int32, int64, uint32 or ",
+                     "bool, got type code ", int{dtype.code}, " with ", int{dtype.bits},
+                     " bits and ", dtype.lanes, " lanes");
 }
 
 struct Named {
@@ -73,8 +78,6 @@ Status to_views(std::initializer_list<Named> tensors) {
 Status check_offered(const kv_attention_shape& s) {
   const std::pair<bool, const char*> missing[] = {
       {s.head_dim_k != s.head_dim_v, "K and V of different head dimension"},
-      {s.rope != KV_ROPE_NONE, "RoPE"},
-      {s.kv_scale != KV_SCALE_NONE, "a quantised cache"},
       {(s.padding & KV_PAD_HOLES) != 0 && s.mask_encoding == KV_MASK_NONE,
        "padding inside a request without a mask"},
   };
@@ -89,19 +92,21 @@ StatusOr<AttentionShape> to_shape(const kv_attention_shape* s) {
     return refused("shape: expected a struct of ", sizeof *s, " bytes or more");
   }
   if (Status status = check_offered(*s); !status.ok()) return status;
-  StatusOr<DType> dtype = dtype_of("shape", s->kv_dtype);
+  StatusOr<DType> dtype = dtype_of("shape", s->query_dtype);
   if (!dtype.ok()) return dtype.status();
-  for (const DLDataType& other : {s->query_dtype, s->output_dtype}) {
-    StatusOr<DType> same = dtype_of("shape", other);
-    if (!same.ok()) return same.status();
-    if (*same != *dtype) {
-      return unsupported("shape: expected Q and O in the dtype of the cache, ", dtype_name(*dtype),
-                         ", got ", dtype_name(*same));
-    }
+  StatusOr<DType> output = dtype_of("shape", s->output_dtype);
+  if (!output.ok()) return output.status();
+  if (*output != *dtype) {
+    return unsupported("shape: expected Q and O in one dtype, got ", dtype_name(*dtype), " and ",
+                       dtype_name(*output));
   }
-  if (s->causal > KV_CAUSAL_BOTTOM_RIGHT || s->mask_encoding > KV_MASK_ADDITIVE) {
-    return refused("shape: expected causal 0 to 2 and mask encoding 0 to 4, got ", s->causal,
-                   " and ", s->mask_encoding);
+  StatusOr<DType> cache = dtype_of("shape", s->kv_dtype);
+  if (!cache.ok()) return cache.status();
+  if (s->causal > KV_CAUSAL_BOTTOM_RIGHT || s->mask_encoding > KV_MASK_ADDITIVE ||
+      s->kv_scale > KV_SCALE_PAGE || s->rope > KV_ROPE_INTERLEAVED) {
+    return refused("shape: expected causal 0 to 2, mask encoding 0 to 4, scales 0 to 4 and RoPE 0 ",
+                   "to 2, got ", s->causal, ", ", s->mask_encoding, ", ", s->kv_scale, " and ",
+                   s->rope);
   }
   StatusOr<DType> mask_dtype = DType::kF32;
   if (s->mask_encoding == KV_MASK_ADDITIVE) mask_dtype = dtype_of("mask", s->mask_dtype);
@@ -117,15 +122,40 @@ StatusOr<AttentionShape> to_shape(const kv_attention_shape* s) {
                        .window_right = s->window_right,
                        .softcap = s->softcap,
                        .mask = static_cast<MaskEncoding>(s->mask_encoding),
-                       .mask_dtype = *mask_dtype};
+                       .mask_dtype = *mask_dtype,
+                       .cache_dtype = *cache,
+                       .scales = static_cast<ScaleGranularity>(s->kv_scale),
+                       .rope = {.pairing = static_cast<Rope::Pairing>(s->rope),
+                                .dims = s->rope_dims,
+                                .theta = s->rope_theta}};
   if (Status status = check_shape(shape); !status.ok()) return status;
   return shape;
 }
 
-Status cache_views(const kv_paged_cache& cache, CacheView& view) {
-  return to_views({{"key cache", cache.key, view.key},
-                   {"value cache", cache.value, view.value},
-                   {"block table", cache.block_table, view.block_table}});
+/// The scales that the shape asks for; a pointer without a shape, as the interface has it.
+TensorView scale_view(const float* data, const AttentionShape& shape, int64_t pages) {
+  float* const scales = const_cast<float*>(data);
+  switch (shape.scales) {
+    case ScaleGranularity::kNone:
+      return {};
+    case ScaleGranularity::kTensor:
+      return dense_view(scales, DType::kF32, {1}, 1);
+    case ScaleGranularity::kHead:
+      return dense_view(scales, DType::kF32, {shape.kv_heads}, 1);
+    case ScaleGranularity::kToken:
+      return dense_view(scales, DType::kF32, {pages, shape.page_slots}, 2);
+    default:
+      return dense_view(scales, DType::kF32, {pages}, 1);
+  }
+}
+
+Status cache_views(const kv_paged_cache& cache, const AttentionShape& shape, CacheView& view) {
+  Status status = to_views({{"key cache", cache.key, view.key},
+                            {"value cache", cache.value, view.value},
+                            {"block table", cache.block_table, view.block_table}});
+  view.key_scale = scale_view(cache.key_scale, shape, view.key.shape[0]);
+  view.value_scale = scale_view(cache.value_scale, shape, view.key.shape[0]);
+  return status;
 }
 
 /// An optional input of one fp32 for each query head.
@@ -173,7 +203,7 @@ kv_status plan(const kv_attention_shape* shape, const kv_batch* batch, kv_plan* 
                   .tile_slots = made->tile_slots,
                   .order = made->ascending ? KV_ORDER_ASCENDING : KV_ORDER_ANY,
                   .accumulate = made->tensor_cores ? KV_ACCUMULATE_MMA : KV_ACCUMULATE_FMA,
-                  .probability_dtype = made->tensor_cores ? shape->kv_dtype : kFloat32,
+                  .probability_dtype = made->tensor_cores ? shape->query_dtype : kFloat32,
                   .row_sum_of_rounded = 0,
                   .splits = made->splits};
   std::memcpy(out->plugin_words, &*made, sizeof *made);
@@ -188,12 +218,13 @@ kv_status append_tokens(const kv_append_args* args, kv_error* why) {
   if (!shape.ok()) return answer(shape.status(), why);
   AppendCall call;
   call.stream = static_cast<cudaStream_t>(args->stream);
-  Status status = cache_views(args->cache, call.cache);
+  Status status = cache_views(args->cache, *shape, call.cache);
   if (status.ok()) {
     status = to_views({{"key", args->key, call.key},
                        {"value", args->value, call.value},
                        {"token_offsets", args->token_offsets, call.token_offsets},
-                       {"first_slots", args->first_slots, call.first_slots}});
+                       {"first_slots", args->first_slots, call.first_slots},
+                       {"positions", args->positions, call.positions}});
   }
   return answer(status.ok() ? append(call, *shape) : status, why);
 }
@@ -212,7 +243,7 @@ kv_status attend_batch(const kv_attend_args* args, kv_error* why) {
   AttendCall call;
   call.workspace = args->workspace;
   call.stream = static_cast<cudaStream_t>(args->stream);
-  Status status = cache_views(args->cache, call.cache);
+  Status status = cache_views(args->cache, *shape, call.cache);
   if (status.ok()) {
     status = to_views({{"query", args->query, call.query},
                        {"query_offsets", args->query_offsets, call.query_offsets},
@@ -231,6 +262,7 @@ kv_status attend_batch(const kv_attend_args* args, kv_error* why) {
     status = head_view("sinks", args->sinks, args->shape->sinks != 0, heads, call.sinks);
   }
   if (status.ok()) status = optional_view("mask", args->mask, call.mask);
+  if (status.ok()) status = optional_view("positions", args->positions, call.positions);
   if (status.ok()) status = optional_view("tree_mask", args->tree_mask, call.tree_mask);
   if (status.ok()) {
     status = optional_view("tree_first_slots", args->tree_first_slots, call.tree_first_slots);

@@ -49,7 +49,6 @@ TEST(Plugin, SaysWhatItDoesNotOffer) {
   EXPECT_EQ(plugin().kernel->supports(&shape, &why), KV_OK);
   using Spoil = void (*)(kv_attention_shape&);
   for (Spoil spoil : {Spoil([](kv_attention_shape& s) { s.head_dim_v = 128; }),
-                      Spoil([](kv_attention_shape& s) { s.rope = KV_ROPE_NEOX; }),
                       Spoil([](kv_attention_shape& s) { s.kv_scale = KV_SCALE_HEAD; }),
                       Spoil([](kv_attention_shape& s) { s.mask_encoding = KV_MASK_ADDITIVE; }),
                       Spoil([](kv_attention_shape& s) { s.padding = KV_PAD_HOLES; }),

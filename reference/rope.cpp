@@ -49,12 +49,10 @@ SineCosine of_turns(uint64_t turns) {
   }
 }
 
-// theta^(-2i/dims) / (2 pi), in units of 2^-128.
-Big turns_for_one_position(const Rope& rope, uint32_t pair) {
-  const Big pi = atan(Big(1)) * 4;
-  const Big frequency = exp(log(Big(rope.theta)) * Big(-2.0 * pair) / Big(rope.dims));
-  return ldexp(Big(frequency / (pi * 2)), 128);
-}
+// 1 / (2 pi), in units of 2^-128: the turn of the first pair for one position. That of each next
+// pair is theta^(-2/dims) times as large.
+Big first_turns() { return ldexp(Big(1 / (atan(Big(1)) * 8)), 128); }
+Big ratio_of(const Rope& rope) { return exp(Big(log(Big(rope.theta)) * -2 / rope.dims)); }
 
 }  // namespace
 
@@ -62,12 +60,13 @@ Rotator::Rotator(const Rope& rope, const RopeArithmetic& arithmetic)
     : rope_(rope), arithmetic_(arithmetic) {
   if (rope.pairing == RopePairing::kNone) return;
   KV_CHECK(rope.dims % 2 == 0 && rope.theta >= 1 && rope.theta < 1e300, "rope out of its range");
-  for (uint32_t i = 0; i < rope.dims / 2; ++i) {
-    const Big turns = turns_for_one_position(rope, i);
+  Big turns = first_turns();
+  const Big ratio = ratio_of(rope), full_turn = atan(Big(1)) * 8;
+  for (uint32_t i = 0; i < rope.dims / 2; ++i, turns *= ratio) {
     const Big high = floor(Big(ldexp(turns, -64)));
     const uint64_t low = Big(turns - ldexp(high, 64)).convert_to<uint64_t>();
     step_.push_back(Turns{high.convert_to<uint64_t>()} << 64 | low);
-    frequency_.push_back(Big(ldexp(turns, -128) * atan(Big(1)) * 8).convert_to<double>());
+    frequency_.push_back(Big(ldexp(turns, -128) * full_turn).convert_to<double>());
   }
 }
 

@@ -1,5 +1,6 @@
 #include "harness/case/axis.h"
 
+#include <algorithm>
 #include <array>
 
 namespace kv {
@@ -25,7 +26,17 @@ constexpr auto kAxisNames = std::to_array<std::string_view>({"bf16",
                                                              "additive mask",
                                                              "padding holes",
                                                              "trees",
-                                                             "split sizes"});
+                                                             "split sizes",
+                                                             "e4m3 cache",
+                                                             "e5m2 cache",
+                                                             "int8 cache",
+                                                             "scale of a tensor",
+                                                             "scale of a head",
+                                                             "scale of a token",
+                                                             "scale of a page",
+                                                             "neox RoPE",
+                                                             "interleaved RoPE",
+                                                             "partial RoPE"});
 static_assert(kAxisNames.size() == kAxisCount);
 
 constexpr RequestId kRequest(0);
@@ -57,8 +68,54 @@ Axis axis_of(MaskEncoding encoding) {
                            1);
 }
 
+Axis axis_of_cache(DType type) {
+  return type == DType::kE4m3   ? Axis::kCacheE4m3
+         : type == DType::kE5m2 ? Axis::kCacheE5m2
+                                : Axis::kCacheI8;
+}
+
+Axis axis_of(KvScale scale) {
+  return static_cast<Axis>(static_cast<int>(Axis::kScaleTensor) + static_cast<int>(scale) - 1);
+}
+
+Axis axis_of(RopePairing pairing) {
+  return pairing == RopePairing::kNeox ? Axis::kRopeNeox : Axis::kRopeInterleaved;
+}
+
+/// The axes of how K and V are stored.
+void set_format(Axis axis, Shape& s) {
+  for (const DType type : {DType::kE4m3, DType::kE5m2, DType::kI8}) {
+    if (axis_of_cache(type) == axis) s.kv_dtype = type;
+  }
+  for (const KvScale scale : {KvScale::kTensor, KvScale::kHead, KvScale::kToken, KvScale::kPage}) {
+    if (axis_of(scale) != axis) continue;
+    s.kv_dtype = DType::kE4m3;
+    s.kv_scale = scale;
+  }
+  for (const RopePairing pairing : {RopePairing::kNeox, RopePairing::kInterleaved}) {
+    if (axis_of(pairing) == axis) s.rope = {.pairing = pairing, .dims = s.head_dim_k};
+  }
+  if (axis == Axis::kRopePartial)
+    s.rope = {.pairing = RopePairing::kNeox, .dims = s.head_dim_k / 2};
+}
+
+void leave_out_formats(const AxisSet& offered, Shape& s) {
+  const bool codes = dtype_bytes(s.kv_dtype) == 1;
+  const bool has_scale = s.kv_scale != KvScale::kNone;
+  if (has_scale && !offered.has(axis_of(s.kv_scale))) s.kv_scale = KvScale::kNone;
+  if (codes && !offered.has(axis_of_cache(s.kv_dtype))) {
+    s.kv_dtype = s.query_dtype;
+    s.kv_scale = KvScale::kNone;
+  }
+  if (s.rope.pairing == RopePairing::kNone) return;
+  s.rope.dims = std::min(s.rope.dims, s.head_dim_k / 2 * 2);
+  const bool partial = s.rope.dims < s.head_dim_k && !offered.has(Axis::kRopePartial);
+  if (partial || !offered.has(axis_of(s.rope.pairing))) s.rope = {};
+}
+
 /// The axes that are one value of many.
 void set_table_entry(Axis axis, Case& c) {
+  set_format(axis, c.shape);
   for (const uint32_t dim : {80, 96, 128, 256, 72}) {
     if (axis_of_dim(dim) == axis) set_dim(c.shape, dim);
   }
@@ -133,7 +190,11 @@ void leave_out(const AxisSet& offered, Case& c) {
   Mask& m = c.mask;
   const bool bf16 = s.query_dtype == DType::kBf16 && !offered.has(Axis::kBf16);
   const bool f32 = s.query_dtype == DType::kF32 && !offered.has(Axis::kF32);
-  if (bf16 || f32) set_dtype(s, DType::kF16);
+  if (bf16 || f32) {
+    const DType cache = s.kv_dtype;
+    set_dtype(s, DType::kF16);
+    if (dtype_bytes(cache) == 1) s.kv_dtype = cache;
+  }
   if (s.head_dim_k != 64 && !offered.has(axis_of_dim(s.head_dim_k))) set_dim(s, 64);
   if (!offered.has(Axis::kGroups)) s.query_heads = s.kv_heads;
   if (!offered.has(Axis::kSoftcap)) s.softcap = plain.shape.softcap;
@@ -143,6 +204,7 @@ void leave_out(const AxisSet& offered, Case& c) {
   if (!offered.has(Axis::kWindowLeft)) m.window_left = plain.mask.window_left;
   if (!offered.has(Axis::kWindowRight)) m.window_right = plain.mask.window_right;
   if (m.encoding != MaskEncoding::kNone && !offered.has(axis_of(m.encoding))) m = plain.mask;
+  leave_out_formats(offered, s);
 }
 
 }  // namespace kv

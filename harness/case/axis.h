@@ -34,7 +34,17 @@ enum class Axis : uint8_t {
   kPaddingHoles,
   kTree,
   kSplit,  // a forced split size
-  kEnd,    // not an axis: their number
+  kCacheE4m3,
+  kCacheE5m2,
+  kCacheI8,
+  kScaleTensor,
+  kScaleHead,
+  kScaleToken,
+  kScalePage,
+  kRopeNeox,
+  kRopeInterleaved,
+  kRopePartial,
+  kEnd,  // not an axis: their number
 };
 inline constexpr size_t kAxisCount = static_cast<size_t>(Axis::kEnd);
 

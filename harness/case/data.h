@@ -45,7 +45,8 @@ void fill_row(const Case& c, const RowAddress& where, const Slot& slot, std::spa
 
 /// XXH3-64 over all input bytes: slopes and sinks where the case has them, then of all steps in
 /// order: for each row the request, its lengths, block table, tree and mask bits, then for each
-/// layer K and V of the appended slots and Q of the query rows. The case must be one that
+/// layer K and V of the appended slots and Q of the query rows; positions and scales of the
+/// appended slots where K is rotated or K and V are scaled. The case must be one that
 /// Timeline::create accepts.
 uint64_t input_digest(const Case& c);
 

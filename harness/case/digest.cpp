@@ -2,6 +2,7 @@
 
 #include "harness/case/data.h"
 #include "harness/case/head_inputs.h"
+#include "harness/case/kv_scales.h"
 #include "harness/case/mask_bits.h"
 #include "harness/core/check.h"
 #include "harness/core/hash.h"
@@ -46,6 +47,7 @@ class CaseHasher {
     for (const PageId page : sequence.pages) hash_.add(uint64_t{page.value});
     for (const int32_t parent : row.tree_parents) hash_.add(static_cast<uint64_t>(parent));
     add_mask(sequence, row);
+    add_conversion(sequence, row);
     const int64_t first_new = int64_t{row.kv_length} - row.append_slots;
     const int64_t first_query = query_slot(row, 0);
     for (uint32_t layer = 0; layer < case_.shape.layers; ++layer) {
@@ -61,6 +63,22 @@ class CaseHasher {
     for (uint32_t q = 0; q < row.queries; ++q) {
       for (uint32_t key = 0; key < row.kv_length; ++key) {
         hash_.add(uint64_t{mask_shows(case_, sequence, {q, key})});
+      }
+    }
+  }
+
+  /// Positions and scales of the new slots, where they matter.
+  void add_conversion(const Sequence& sequence, const PlannedRow& row) {
+    const Shape& shape = case_.shape;
+    for (uint64_t slot = row.kv_length - row.append_slots; slot < row.kv_length; ++slot) {
+      if (shape.rope.pairing != RopePairing::kNone)
+        hash_.add(static_cast<uint64_t>(sequence.slots[slot].position));
+      if (shape.kv_scale == KvScale::kNone) continue;
+      for (uint32_t layer = 0; layer < shape.layers; ++layer) {
+        for (const bool value : {false, true}) {
+          for (uint32_t head = 0; head < shape.kv_heads; ++head)
+            add_number(slot_scale(case_, sequence, slot, {layer, value, head}));
+        }
       }
     }
   }

@@ -102,6 +102,16 @@ constexpr auto kFeatureNames = std::to_array<std::string_view>({
     "split_forced",
     "repeated",
     "variant_forced",
+    "cache_e4m3",
+    "cache_e5m2",
+    "cache_i8",
+    "scale_tensor",
+    "scale_head",
+    "scale_token",
+    "scale_page",
+    "rope_neox",
+    "rope_interleaved",
+    "rope_partial",
 });
 static_assert(kFeatureNames.size() == kFeatureCount);
 
@@ -152,6 +162,20 @@ void count_mask(const Mask& mask, FeatureSet& met) {
   met[Feature::kMaskBroadcastQuery] += mask.broadcast_query;
 }
 
+void count_formats(const Shape& shape, FeatureSet& met) {
+  met[Feature::kCacheE4m3] += shape.kv_dtype == DType::kE4m3;
+  met[Feature::kCacheE5m2] += shape.kv_dtype == DType::kE5m2;
+  met[Feature::kCacheI8] += shape.kv_dtype == DType::kI8;
+  met[Feature::kScaleTensor] += shape.kv_scale == KvScale::kTensor;
+  met[Feature::kScaleHead] += shape.kv_scale == KvScale::kHead;
+  met[Feature::kScaleToken] += shape.kv_scale == KvScale::kToken;
+  met[Feature::kScalePage] += shape.kv_scale == KvScale::kPage;
+  met[Feature::kRopeNeox] += shape.rope.pairing == RopePairing::kNeox;
+  met[Feature::kRopeInterleaved] += shape.rope.pairing == RopePairing::kInterleaved;
+  const bool partial = shape.rope.dims > 0 && shape.rope.dims < shape.head_dim_k;
+  met[Feature::kRopePartial] += partial;
+}
+
 void count_settings(const Case& c, FeatureSet& met) {
   const Shape& shape = c.shape;
   ++met[sharing_class(shape)];
@@ -174,6 +198,7 @@ void count_settings(const Case& c, FeatureSet& met) {
   ++met[nth(Feature::kDesignNormal, c.data.design)];
   met[Feature::kScheduleSeed] += c.exec.schedule_seed != 0;
   ++met[nth(Feature::kRoundingNearest, c.exec.rounding)];
+  count_formats(shape, met);
   met[Feature::kSplitForced] += c.exec.split_slots > 0;
   met[Feature::kRepeated] += c.exec.repeat > 1;
   met[Feature::kVariantForced] += !c.exec.variant.empty();

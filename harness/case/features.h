@@ -113,6 +113,17 @@ enum class Feature : uint8_t {
   kSplitForced,
   kRepeated,
   kVariantForced,
+  // how K and V are stored
+  kCacheE4m3,
+  kCacheE5m2,
+  kCacheI8,
+  kScaleTensor,
+  kScaleHead,
+  kScaleToken,
+  kScalePage,
+  kRopeNeox,
+  kRopeInterleaved,
+  kRopePartial,
   kEnd,  // not a feature: their number
 };
 inline constexpr size_t kFeatureCount = static_cast<size_t>(Feature::kEnd);

@@ -245,10 +245,8 @@ Result<void> check_kernel_level(const Case& c) {
     return unsupported(std::string(what) + " not supported at the kernel level");
   };
   const Shape& shape = c.shape;
-  if (shape.rope.pairing != RopePairing::kNone) return refuse("shape.rope: RoPE is");
-  if (shape.kv_scale != KvScale::kNone) return refuse("shape.kv_scale: dequantisation scales are");
-  for (const DType type : {shape.query_dtype, shape.kv_dtype, shape.output_dtype}) {
-    if (dtype_bytes(type) == 1) return refuse("shape: 8-bit tensors are");
+  for (const DType type : {shape.query_dtype, shape.output_dtype}) {
+    if (dtype_bytes(type) == 1) return refuse("shape: 8-bit queries and outputs are");
   }
   if (c.pool.overcommit != 1.0) return refuse("pool.overcommit: overcommitted pools are");
   if (!c.data.tensors_file.empty()) return refuse("data.tensors_file: side-car tensors are");

@@ -13,7 +13,7 @@ namespace kv {
 Result<void> check_operations(const Case& c);
 
 /// Refuses as unsupported what neither Timeline nor the data function gives a meaning yet:
-/// mask tensors, trees, ALiBi, sinks, RoPE, quantised caches, side-cars, overcommit.
+/// 8-bit queries and outputs, side-cars, overcommit.
 Result<void> check_kernel_level(const Case& c);
 
 }  // namespace kv

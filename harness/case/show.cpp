@@ -24,8 +24,14 @@ std::string settings(const Case& c) {
   if (s.softcap != 0) out += fmt::format("softcap {}\n", s.softcap);
   if (s.alibi) out += "alibi  slopes for each query head\n";
   if (s.sinks) out += "sinks  a logit for each query head\n";
-  out += fmt::format("types  query {}, cache {}, output {}\n", name_of(s.query_dtype),
-                     name_of(s.kv_dtype), name_of(s.output_dtype));
+  out += fmt::format(
+      "types  query {}, cache {}{}, output {}\n", name_of(s.query_dtype), name_of(s.kv_dtype),
+      s.kv_scale == KvScale::kNone ? ""
+                                   : fmt::format(" with a scale for each {}", name_of(s.kv_scale)),
+      name_of(s.output_dtype));
+  if (s.rope.pairing != RopePairing::kNone)
+    out += fmt::format("RoPE   {}, {} of {} dimensions, theta {}\n", name_of(s.rope.pairing),
+                       s.rope.dims, s.head_dim_k, s.rope.theta);
   out += fmt::format("mask   causal {}", name_of(c.mask.causal));
   if (c.mask.window_left >= 0) out += fmt::format(", window {} to the left", c.mask.window_left);
   if (c.mask.window_right >= 0) out += fmt::format(", window {} to the right", c.mask.window_right);

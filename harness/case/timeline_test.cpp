@@ -188,9 +188,14 @@ TEST(Timeline, RefusesAsUnsupportedWhatItCannotExecute) {
   EXPECT_EQ(refusal(masked), "");
   masked.mask.broadcast_batch = true;
   EXPECT_EQ(kind(masked), ErrorKind::kUnsupported);
+  Case narrow = small_case({admit});
+  narrow.shape.query_dtype = DType::kE4m3;
+  EXPECT_EQ(kind(narrow), ErrorKind::kUnsupported);
   Case quantised = small_case({admit});
+  quantised.shape.kv_dtype = DType::kE4m3;
   quantised.shape.kv_scale = KvScale::kTensor;
-  EXPECT_EQ(kind(quantised), ErrorKind::kUnsupported);
+  quantised.shape.rope = {.pairing = RopePairing::kNeox, .dims = 8};
+  EXPECT_EQ(refusal(quantised), "");
 }
 
 // ---------------------------------------------------------------- what a row sees

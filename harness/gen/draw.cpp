@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/gen/draw_exec.h"
+#include "harness/gen/draw_formats.h"
 #include "harness/gen/draw_operations.h"
 #include "harness/gen/draw_settings.h"
 #include "harness/gen/swarm.h"
@@ -34,6 +35,7 @@ Case draw(ChoiceSource& choices, const DrawOptions& options) {
   draw_operations(choices, swarm, options.limits, c);
   choices.enter(Part::kExec);
   draw_exec(choices, swarm, options.variants, c);
+  draw_formats(choices, options.offered, c);
   return c;
 }
 

@@ -21,6 +21,9 @@ enum Axis : uint8_t {
   kDim,
   kRounding,
   kEncoding,
+  kCache,
+  kScale,
+  kPairing,
   kAlone
 };
 
@@ -109,6 +112,16 @@ constexpr Condition kConditions[] = {
     {F::kRoundingDown, kRounding},
     {F::kRoundingMmaAmpere, kRounding},
     {F::kRoundingMmaHopper, kRounding},
+    {F::kCacheE4m3, kCache},
+    {F::kCacheE5m2, kCache},
+    {F::kCacheI8, kCache},
+    {F::kScaleTensor, kScale},
+    {F::kScaleHead, kScale},
+    {F::kScaleToken, kScale},
+    {F::kScalePage, kScale},
+    {F::kRopeNeox, kPairing},
+    {F::kRopeInterleaved, kPairing},
+    {F::kRopePartial, kFree},
 };
 
 struct Pair {

@@ -54,7 +54,8 @@ class StepCoverage {
                const CoverageOptions& options)
       : c_(c),
         pool_(c),
-        view_{c, facts_, timeline, step, seen_, pool_},
+        conversion_(c),
+        view_{c, facts_, timeline, step, seen_, pool_, conversion_},
         visible_(visible_sets(view_)),
         profile_(profile_of(c, options.declared, options.arithmetic)) {}
 
@@ -188,6 +189,7 @@ class StepCoverage {
   const PluginFacts facts_;
   const OpObservation seen_;
   const PoolImage pool_;
+  const Conversion conversion_;
   const StepView view_;
   const VisibleSets visible_;
   const reference::Profile profile_;

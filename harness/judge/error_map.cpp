@@ -118,11 +118,24 @@ class Mapper {
     row.anchor = c.mask.causal == Causal::kTopLeft ? int64_t{place.query} : place.slot();
     if (s.alibi) row.alibi_slope = alibi_slope(c, {layer, head});
     if (s.sinks) row.sink = sink_logit(c, {layer, head});
+    reference::RotatedRow rotated;
+    if (view_.conversion.rotates()) {
+      std::vector<double> source(s.head_dim_k);
+      decode_row(s.query_dtype, query.data(), source.size(), source.data());
+      const int64_t position = slot_or_tokenless(c, sequence, place.slot()).position;
+      rotated = view_.conversion.rotated_query(position, source);
+      row.rotated = rotated.value;
+      row.rotated_error = rotated.error;
+    }
+    const auto scales = [&](bool value) {
+      return view_.conversion.scales(sequence, place.row->kv_length, {layer, value, kv_head});
+    };
+    const std::vector<float> key_scales = scales(false), value_scales = scales(true);
     return reference::row_inputs({.shape = reference::head_shape(s),
                                   .keys = keys,
                                   .values = values,
-                                  .key_scales = {},
-                                  .value_scales = {},
+                                  .key_scales = key_scales,
+                                  .value_scales = value_scales,
                                   .rows = std::span(&row, 1)},
                                  0);
   }
@@ -141,19 +154,21 @@ ErrorMap error_map(const Case& c, const Observation& observation, const Divergen
   const bool inside = d.layer >= 0 && d.layer < s.layers && d.head >= 0 && d.head < s.query_heads &&
                       d.dimension < s.head_dim_v && d.op_index < c.ops.size() &&
                       d.op_index < observation.ops.size();
-  // Where K is rotated or quantised on its way, the judge has no values to compare either.
-  if (!inside || s.rope.pairing != RopePairing::kNone || s.kv_scale != KvScale::kNone) return {};
+  if (!inside) return {};
   auto timeline = Timeline::create(c);
   if (!timeline.ok()) return {};
   PoolImage pool(c);
+  const Conversion conversion(c);
   PlannedStep step;
   for (uint32_t i = 0; i <= d.op_index; ++i) {
     step = timeline->apply(i);
-    const StepView view{c, observation.plugin, *timeline, step, observation.ops[i], pool};
+    const StepView view{c,    observation.plugin, *timeline, step, observation.ops[i],
+                        pool, conversion};
     if (!malformed(view).empty()) return {};
     for (const PageImage& image : observation.ops[i].pages) pool.replace(image);
   }
-  const StepView view{c, observation.plugin, *timeline, step, observation.ops[d.op_index], pool};
+  const StepView view{c,    observation.plugin, *timeline, step, observation.ops[d.op_index],
+                      pool, conversion};
   if (static_cast<size_t>(d.layer) >= view.seen.layers.size()) return {};
   return Mapper(view, d).run();
 }

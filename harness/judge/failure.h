@@ -9,6 +9,7 @@
 
 #include "harness/case/case.h"
 #include "harness/case/timeline.h"
+#include "harness/judge/conversion.h"
 #include "harness/judge/pool_image.h"
 #include "harness/judge/verdict.h"
 #include "harness/run/observation.h"
@@ -33,6 +34,7 @@ struct StepView {
   const PlannedStep& step;
   const OpObservation& seen;
   const PoolImage& pool;  // before the step for provenance, after it for values
+  const Conversion& conversion;
 };
 
 /// A query row of the step, and where its results lie.

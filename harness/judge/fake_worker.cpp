@@ -8,6 +8,7 @@
 #include "harness/case/data.h"
 #include "harness/case/head_inputs.h"
 #include "harness/core/check.h"
+#include "harness/judge/conversion.h"
 #include "harness/plugin/kverify_plugin.h"
 
 namespace kv {
@@ -18,7 +19,7 @@ constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 class FakeWorker {
  public:
   FakeWorker(const Case& c, const FakeFaults& faults)
-      : c_(c), faults_(faults), timeline_(Timeline::create(c).value()) {}
+      : c_(c), faults_(faults), timeline_(Timeline::create(c).value()), conversion_(c) {}
 
   Observation run() {
     Observation o;
@@ -75,9 +76,20 @@ class FakeWorker {
   void write(const PlannedRow& row, const Sequence& sequence, uint32_t layer, bool value,
              int64_t from, int64_t to) {
     const TensorRole role = value ? TensorRole::kValue : TensorRole::kKey;
-    const size_t bytes = row_bytes(c_.shape, role);
+    const size_t bytes = row_elements(c_.shape, role) * dtype_bytes(c_.shape.kv_dtype);
     const PageId id = sequence.pages.at(static_cast<size_t>(to) / c_.pool.page_slots);
     std::vector<std::byte>& target = page(layer, value, id);
+    if (conversion_.changes(value)) {
+      // Nothing is near a NaN, so every element becomes the nearest code.
+      const std::vector<std::byte> none(bytes * c_.shape.kv_heads, std::byte{0xff});
+      std::vector<std::byte> codes;
+      const SlotOf of{sequence, static_cast<uint64_t>(from), row.kv_length};
+      conversion_.nearest(of, {layer, value, id}, none, codes);
+      std::copy(codes.begin(), codes.end(),
+                target.begin() + to % c_.pool.page_slots * static_cast<int64_t>(codes.size()));
+      changed_[{layer, value, id}] = target;
+      return;
+    }
     for (uint32_t head = 0; head < c_.shape.kv_heads; ++head) {
       const size_t at = (to % c_.pool.page_slots * c_.shape.kv_heads + head) * bytes;
       fill_row(c_,
@@ -123,6 +135,8 @@ class FakeWorker {
                       dtype_bytes(c_.shape.kv_dtype);
     std::vector<double> row(dim);
     decode_row(c_.shape.kv_dtype, &page(layer, value, id)[at], dim, row.data());
+    const float scale = slot_scale(c_, sequence, slot, {layer, value, head});
+    for (double& x : row) x *= scale;
     return row;
   }
 
@@ -144,6 +158,8 @@ class FakeWorker {
              slot_or_tokenless(c_, sequence, slot), bits);
     std::vector<double> q(s.head_dim_k);
     decode_row(s.query_dtype, bits.data(), q.size(), q.data());
+    if (conversion_.rotates())
+      q = conversion_.rotated_query(slot_or_tokenless(c_, sequence, slot).position, q).value;
     const double anchor = c_.mask.causal == Causal::kTopLeft ? query : double(slot);
     std::vector<double> scores;
     double max = kMinusInfinity, sum = 0;
@@ -186,6 +202,7 @@ class FakeWorker {
   const Case& c_;
   const FakeFaults& faults_;
   Timeline timeline_;
+  const Conversion conversion_;
   std::map<Place, std::vector<std::byte>> pages_, changed_;
 };
 

@@ -17,6 +17,7 @@ struct Judge::State {
   std::optional<Timeline> timeline;
   PluginFacts facts;
   PoolImage pool;
+  std::optional<Conversion> conversion;  // of a case that is lawful
   ValueStage values;
   Verdict verdict;
   uint32_t next_op = 0;
@@ -42,6 +43,7 @@ struct Judge::State {
     Result<Timeline> created = Timeline::create(c);
     if (created.ok()) {
       timeline.emplace(std::move(created).value());
+      conversion.emplace(c);
     } else if (created.error().kind == ErrorKind::kUnsupported) {
       settle(Outcome::kUnsupported, created.error().message);
     } else {
@@ -110,7 +112,7 @@ void Judge::State::judge_operation(const OpObservation& seen) {
   ++next_op;
   const PlannedStep step = timeline->apply(seen.op_index);
   if (!seen.variant.empty()) verdict.variant = seen.variant;
-  const StepView view{c, facts, *timeline, step, seen, pool};
+  const StepView view{c, facts, *timeline, step, seen, pool, *conversion};
   if (take_findings(seen.findings)) return;
   if (const std::string defect = malformed(view); !defect.empty()) {
     return error("The worker's report of operation " + std::to_string(seen.op_index) +

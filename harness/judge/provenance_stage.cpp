@@ -1,5 +1,7 @@
 #include "harness/judge/provenance_stage.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -77,7 +79,11 @@ class Provenance {
       std::span<const std::byte> expected = view_.pool.slot(place, s);
       if (owner != new_slots_.end()) {
         want = owner->second;
-        token_bytes(view_, *want.row, want.slot, place, scratch_);
+        if (view_.conversion.changes(place.value)) {
+          view_.conversion.nearest(slot_of(want), place, got, scratch_);
+        } else {
+          token_bytes(view_, *want.row, want.slot, place, scratch_);
+        }
         expected = scratch_;
         counts.slots += place.value;
       }
@@ -88,6 +94,11 @@ class Provenance {
     }
   }
 
+  SlotOf slot_of(const NewSlot& slot) const {
+    return {view_.timeline.sequence(slot.row->request), slot.slot, slot.row->kv_length};
+  }
+  /// Of a slot that the plugin converts: which element is wrong, and what it was made of.
+  std::string element_text(const Mismatch& m, const Divergence& d) const;
   Failure describe() const;
   std::string name_of(const Mismatch& m, const Recogniser& recogniser, std::string& what) const;
   Divergence divergence(const Mismatch& m) const;
@@ -153,6 +164,16 @@ Divergence Provenance::divergence(const Mismatch& m) const {
   return d;
 }
 
+std::string Provenance::element_text(const Mismatch& m, const Divergence& d) const {
+  if (m.want.row == nullptr || !view_.conversion.changes(m.place.value)) return "";
+  std::vector<StoredElement> elements;
+  const SlotOf of = slot_of(m.want);
+  view_.conversion.admissible(of, m.place, static_cast<uint32_t>(d.head), elements);
+  return fmt::format(
+      " Head {}, dimension {} is {} ({}): {}.", d.head, d.dimension, d.got, d.got_bits,
+      view_.conversion.text(elements[static_cast<size_t>(d.dimension)], of, m.place));
+}
+
 Failure Provenance::describe() const {
   const Recogniser recogniser(view_, mismatches_.front().place.layer);
   const Mismatch* chosen = nullptr;
@@ -176,7 +197,9 @@ Failure Provenance::describe() const {
       std::to_string(m.slot_in_page) + ") is wrong: " + what + ". " +
       std::to_string(mismatches_.size()) +
       (mismatches_.size() == kMismatchesMax ? " or more" : "") + " slots differ in all.";
-  return {Stage::kProvenance, name, std::move(message), divergence(m)};
+  Divergence d = divergence(m);
+  message += element_text(m, d);
+  return {Stage::kProvenance, name, std::move(message), std::move(d)};
 }
 
 }  // namespace

@@ -6,12 +6,6 @@
 namespace kv {
 namespace {
 
-struct SlotOf {
-  const Sequence& sequence;
-  uint64_t slot = 0;
-  uint32_t kv_length = 0;
-};
-
 void fill_heads(const Case& c, const SlotOf& of, const PagePlace& place,
                 std::vector<std::byte>& out) {
   const TensorRole role = place.value ? TensorRole::kValue : TensorRole::kKey;
@@ -41,7 +35,7 @@ std::string Origin::text() const {
          std::to_string(request.value) + " in layer " + std::to_string(layer);
 }
 
-Recogniser::Recogniser(const StepView& view, uint32_t layer) {
+Recogniser::Recogniser(const StepView& view, uint32_t layer) : conversion_(view.conversion) {
   for (const auto& [request, sequence] : view.timeline.sequences()) add(view, sequence, layer);
   for (const PlannedRow& row : view.step.rows) {
     for (uint32_t other = 0; other < view.c.shape.layers; ++other) {
@@ -55,16 +49,28 @@ void Recogniser::add(const StepView& view, const Sequence& sequence, uint32_t la
   for (uint64_t s = 0; s < sequence.slots.size() && slots_ < kSlotsMax; ++s, ++slots_) {
     for (bool value : {false, true}) {
       const PagePlace place{layer, value, {}};
-      fill_heads(view.c, {sequence, s, static_cast<uint32_t>(sequence.slots.size())}, place, bytes);
-      known_.try_emplace(hash_bytes(bytes), Origin{sequence.request, s, layer, value});
+      const SlotOf of{sequence, s, static_cast<uint32_t>(sequence.slots.size())};
+      const Origin origin{sequence.request, s, layer, value};
+      if (conversion_.changes(value)) {
+        converted_.push_back({origin, of});
+        continue;
+      }
+      fill_heads(view.c, of, place, bytes);
+      known_.try_emplace(hash_bytes(bytes), origin);
     }
   }
 }
 
 std::optional<Origin> Recogniser::recognise(std::span<const std::byte> slot_bytes) const {
   const auto found = known_.find(hash_bytes(slot_bytes));
-  if (found == known_.end()) return std::nullopt;
-  return found->second;
+  if (found != known_.end()) return found->second;
+  if (converted_.empty() || searches_left_ == 0) return std::nullopt;
+  --searches_left_;
+  for (const Candidate& candidate : converted_) {
+    const PagePlace place{candidate.origin.layer, candidate.origin.value, {}};
+    if (conversion_.admits(candidate.of, place, slot_bytes)) return candidate.origin;
+  }
+  return std::nullopt;
 }
 
 }  // namespace kv

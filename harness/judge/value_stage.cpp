@@ -52,6 +52,7 @@ class HeadJudge {
 
  private:
   void gather_queries(double sample);
+  void rotate_queries();
   void gather_keys();
   enum class Claims : uint8_t { kNone, kUnsettled, kEveryElement };
   Claims claims(const RowEstimate& estimate, ValueOptions& options);
@@ -78,7 +79,9 @@ class HeadJudge {
   std::vector<double> got_;             // outputs of the row at hand
   std::vector<std::byte> query_bytes_;
   std::vector<QueryRow> rows_;
+  std::vector<reference::RotatedRow> rotated_;
   std::vector<const std::byte*> keys_, values_;
+  std::vector<float> key_scales_, value_scales_;
   HeadBlock block_;
   std::optional<reference::RowDecider> decider_;
   size_t decider_row_ = 0;
@@ -127,6 +130,22 @@ void HeadJudge::gather_queries(double sample) {
     if (shape.sinks) query.sink = sink_logit(view_.c, head);
     rows_.push_back(query);
   }
+  if (view_.conversion.rotates()) rotate_queries();
+}
+
+void HeadJudge::rotate_queries() {
+  const Shape& shape = view_.c.shape;
+  const Sequence& sequence = view_.timeline.sequence(work_.row->request);
+  std::vector<double> source(shape.head_dim_k);
+  rotated_.reserve(rows_.size());
+  for (size_t r = 0; r < rows_.size(); ++r) {
+    decode_row(shape.query_dtype, rows_[r].query, source.size(), source.data());
+    const int64_t position =
+        slot_or_tokenless(view_.c, sequence, elements_[r].place.slot()).position;
+    rotated_.push_back(view_.conversion.rotated_query(position, source));
+    rows_[r].rotated = rotated_[r].value;
+    rows_[r].rotated_error = rotated_[r].error;
+  }
 }
 
 void HeadJudge::gather_keys() {
@@ -145,11 +164,17 @@ void HeadJudge::gather_keys() {
       values_.push_back(v + i * value_slot);
     }
   }
+  const auto scales = [&](bool value) {
+    return view_.conversion.scales(sequence, work_.row->kv_length,
+                                   {work_.layer, value, work_.kv_head});
+  };
+  key_scales_ = scales(false);
+  value_scales_ = scales(true);
   block_ = {.shape = reference::head_shape(shape),
             .keys = keys_,
             .values = values_,
-            .key_scales = {},
-            .value_scales = {},
+            .key_scales = key_scales_,
+            .value_scales = value_scales_,
             .rows = rows_};
 }
 

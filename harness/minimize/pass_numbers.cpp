@@ -155,6 +155,10 @@ void drop_settings(Shrinker& shrinker) {
     c.shape.kv_scale = KvScale::kNone;
   });
   take_edited(shrinker, [](Case& c) { c.shape.rope = {}; });
+  take_edited(shrinker, [](Case& c) {
+    c.shape.kv_dtype = c.shape.query_dtype;
+    c.shape.kv_scale = KvScale::kNone;
+  });
   for (size_t i = 0; i < shrinker.best().ops.size(); ++i) {
     take_edited(shrinker, [i](Case& c) {
       auto* admit = std::get_if<op::Admit>(&c.ops[i]);

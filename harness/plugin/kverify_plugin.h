@@ -97,7 +97,8 @@ typedef struct kv_attention_shape {
   uint32_t padding;               /* bit set of KV_PAD_*: which padding occurs in the batch */
   uint32_t alibi, sinks;          /* 1: slopes / sink logits are given for each query head */
   uint32_t rope, rope_dims;       /* KV_ROPE_*: append rotates K, attend rotates Q; dims: leading
-                                     dimensions that are rotated */
+                                     dimensions that are rotated; pair i (neox: i, i + dims/2;
+                                     interleaved: 2i, 2i + 1) by position * theta^(-2i/dims) */
   double rope_theta;
   uint32_t kv_scale;              /* KV_SCALE_*: granularity of dequantisation scales */
   uint32_t tree;                  /* 1: rows of some steps carry a tree mask */
@@ -146,7 +147,11 @@ typedef struct kv_paged_cache {
   DLTensor value;                 /* [pages, page_slots, kv_heads, head_dim_v] */
   DLTensor block_table;           /* int32 [rows, pages_max]: page of slots p*page_slots... Entries
                                      past ceil(kv_length / page_slots) are garbage. */
-  const float *key_scale, *value_scale; /* device; NULL unless shape.kv_scale says otherwise */
+  const float *key_scale, *value_scale; /* device, fp32, finite, not 0; NULL without scales
+                                     (shape.kv_scale). An element is code * scale: append divides
+                                     by it, attend multiplies. Tensor: [1]; head: [kv_heads];
+                                     token: [pages, page_slots], of the slot; page: [pages]. Those
+                                     of slots that are neither new nor visible are garbage */
 } kv_paged_cache;
 
 /* Write the K/V of new tokens to their slots. Slot s of row b lies in page
@@ -156,7 +161,8 @@ typedef struct kv_append_args {
   const kv_attention_shape* shape;
   kv_paged_cache cache;
   DLTensor key, value;            /* [tokens, kv_heads, head_dim_k|v], in the query dtype when the
-                                     cache is quantised, else in kv_dtype */
+                                     cache is of 8-bit codes, else in kv_dtype. Codes: rounded to
+                                     nearest even, saturating (e4m3 448, e5m2 57344, int8 +-127) */
   DLTensor token_offsets;         /* int32 [rows+1]: new tokens of row b are [o[b], o[b+1]) */
   DLTensor first_slots;           /* int32 [rows]: slot of row b's first new token, i.e. the stored
                                      length before the call */

@@ -64,7 +64,8 @@ std::optional<Failure> judge_row(const Seen& seen, const OpObservation& op, cons
 
 std::optional<Failure> wrong_census(const Seen& seen) {
   const Shape& shape = seen.c.shape;
-  if (shape.sinks || shape.alibi || shape.kv_scale != KvScale::kNone) return std::nullopt;
+  // 8-bit codes do not hold the position codes exactly.
+  if (shape.sinks || shape.alibi || dtype_bytes(shape.kv_dtype) == 1) return std::nullopt;
   if (seen.c.mask.encoding == MaskEncoding::kAdditive) return std::nullopt;
   Timeline timeline = Timeline::create(seen.c).value();
   std::optional<Failure> failure;

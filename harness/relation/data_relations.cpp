@@ -47,10 +47,15 @@ bool channels_rotated(ChoiceSource& choices, Image& image) {
 bool keys_rescaled(ChoiceSource& choices, Image& image) {
   constexpr uint32_t kExponentMax = 3;
   Case& c = image.c;
-  // The largest designed exponent must leave room, and 8-bit types have none.
-  const bool applies = is_designed(c) && c.data.design != Design::kSubsetSelect &&
-                       c.data.view.key_exponent == 0 && c.data.view.logit_shift == 0 &&
-                       dtype_bytes(c.shape.kv_dtype) > 1 && std::abs(c.shape.scale) > 1e-6f &&
+  // The largest designed exponent must leave room, and 8-bit types have none, unless their scale
+  // follows. A rotated element of fp16 may be subnormal, and then rounds otherwise.
+  const Shape& shape = c.shape;
+  const bool has_room = dtype_bytes(shape.kv_dtype) > 1 || shape.kv_scale != KvScale::kNone;
+  const bool is_subnormal =
+      shape.rope.pairing != RopePairing::kNone && shape.kv_dtype == DType::kF16;
+  const bool applies = has_room && !is_subnormal && is_designed(c) &&
+                       c.data.design != Design::kSubsetSelect && c.data.view.key_exponent == 0 &&
+                       c.data.view.logit_shift == 0 && std::abs(c.shape.scale) > 1e-6f &&
                        c.exec.rounding != Rounding::kRandom;  // it rounds by operand bits
   if (!applies) return false;
   const auto exponent = static_cast<uint32_t>(choices.between(1, kExponentMax));
@@ -72,7 +77,10 @@ bool constant_value(ChoiceSource&, Image& image) {
 }
 
 bool positions_moved(ChoiceSource& choices, Image& image) {
-  const int64_t by = choices.pick<int64_t>({1, 1000, int64_t{1} << 31});
+  // Where positions turn K and Q, far ones leave a kernel any angle, and say nothing.
+  const bool rotates = image.c.shape.rope.pairing != RopePairing::kNone;
+  const int64_t by = rotates ? choices.pick<int64_t>({1, 1000, -77})
+                             : choices.pick<int64_t>({1, 1000, int64_t{1} << 31});
   for (Op& op : image.c.ops)
     if (auto* admit = std::get_if<op::Admit>(&op)) admit->position_offset += by;
   return true;
@@ -117,7 +125,7 @@ constexpr Relation kRelations[] = {
      .promises = KV_PROMISE_CHANNEL,
      .change = channels_rotated},
     {.name = "power_of_two",
-     .purpose = "K times 2^n, scale divided by it",
+     .purpose = "K and its dequantisation scales times 2^n, scale divided by it",
      .finds = "an absolute threshold or epsilon on scores",
      .agreement = Agreement::kBits,
      .promises = KV_PROMISE_SCALE,

@@ -104,6 +104,8 @@ class KernelRun {
             for (const LayerPools& layer : pools_) {
               layer.key.retire(timeline.sequence(op.request).pages);
               layer.value.retire(timeline.sequence(op.request).pages);
+              layer.key_scale.retire(timeline.sequence(op.request).pages);
+              layer.value_scale.retire(timeline.sequence(op.request).pages);
             }
           }
         },
@@ -146,7 +148,14 @@ class KernelRun {
                           PoolMemory::create(case_, {layer, false}, bench_.runtime));
       KV_ASSIGN_OR_RETURN(PoolMemory value,
                           PoolMemory::create(case_, {layer, true}, bench_.runtime));
-      pools_.push_back({std::move(key), std::move(value)});
+      KV_ASSIGN_OR_RETURN(
+          ScaleMemory key_scale,
+          ScaleMemory::create(case_, {.layer = layer, .value = false}, bench_.runtime));
+      KV_ASSIGN_OR_RETURN(
+          ScaleMemory value_scale,
+          ScaleMemory::create(case_, {.layer = layer, .value = true}, bench_.runtime));
+      pools_.push_back(
+          {std::move(key), std::move(value), std::move(key_scale), std::move(value_scale)});
     }
     return {};
   }

@@ -55,6 +55,7 @@ Result<StepTables> StepTables::upload(const Batch& batch, const CudaRuntime& run
   KV_RETURN_IF_ERROR(put(t.first_slots, "first_slots", batch.first_slots));
   KV_RETURN_IF_ERROR(put(t.append_positions, "positions", batch.append_positions));
   KV_RETURN_IF_ERROR(put(t.query_offsets, "query_offsets", batch.query_offsets));
+  KV_RETURN_IF_ERROR(put(t.query_positions, "query_positions", batch.query_positions));
   KV_RETURN_IF_ERROR(put(t.kv_lengths, "kv_lengths", batch.kv_lengths));
   KV_RETURN_IF_ERROR(put(t.key_begin, "key_begin", batch.key_begin));
   KV_RETURN_IF_ERROR(put(t.key_end, "key_end", batch.key_end));
@@ -68,7 +69,7 @@ Result<StepTables> StepTables::upload(const Batch& batch, const CudaRuntime& run
 Result<void> StepTables::add_trespasses(std::vector<Trespass>& found) const {
   for (const InputBuffer* input :
        {&table, &append_offsets, &first_slots, &append_positions, &query_offsets, &kv_lengths,
-        &key_begin, &key_end, &mask, &tree, &tree_first_slots})
+        &key_begin, &key_end, &mask, &tree, &tree_first_slots, &query_positions})
     KV_RETURN_IF_ERROR(input->add_trespasses(found));
   return {};
 }

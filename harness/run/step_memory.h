@@ -41,6 +41,7 @@ struct StepTables {
   InputBuffer table, append_offsets, first_slots, append_positions, query_offsets, kv_lengths,
       key_begin, key_end;
   InputBuffer mask, tree, tree_first_slots;  // no memory where the step has none
+  InputBuffer query_positions;
 
   static Result<StepTables> upload(const Batch& batch, const CudaRuntime& runtime);
   Tensor block_table(const Batch& batch) const {

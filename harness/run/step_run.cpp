@@ -91,6 +91,8 @@ class StepRun {
     context_.bench.status.enter(Phase::kPreparing);
     LayerPools& pools = context_.pools[layer];
     KV_ASSIGN_OR_RETURN(LayerMemory memory, make_layer_memory(layer));
+    for (ScaleMemory* scales : {&pools.key_scale, &pools.value_scale})
+      KV_RETURN_IF_ERROR(scales->write(context_.c, timeline_, step_));
     pools.key.open_for_writing(batch_.written_pages);
     pools.value.open_for_writing(batch_.written_pages);
     bool go_on = batch_.appended_tokens == 0 || append(pools, memory);
@@ -108,6 +110,8 @@ class StepRun {
       observation_.layers.push_back(std::move(result));
       KV_RETURN_IF_ERROR(repeat_attend(pools, memory));
     }
+    for (const ScaleMemory* scales : {&pools.key_scale, &pools.value_scale})
+      KV_RETURN_IF_ERROR(scales->add_trespasses(observation_.trespasses));
     return memory.add_trespasses(observation_.trespasses);
   }
 
@@ -153,7 +157,7 @@ class StepRun {
     kv_append_args args = {};
     args.struct_bytes = sizeof args;
     args.shape = &context_.shape;
-    args.cache = paged_cache(key_pages, value_pages, table);
+    args.cache = paged_cache(pools, key_pages, value_pages, table);
     args.key = key.view();
     args.value = value.view();
     args.token_offsets = offsets.view();
@@ -183,7 +187,7 @@ class StepRun {
     args.struct_bytes = sizeof args;
     args.shape = &context_.shape;
     args.plan = &plan_;
-    args.cache = paged_cache(key_pages, value_pages, table);
+    args.cache = paged_cache(pools, key_pages, value_pages, table);
     args.query = query.view();
     args.query_offsets = query_offsets.view();
     args.kv_lengths = kv_lengths.view();
@@ -196,7 +200,10 @@ class StepRun {
     Tensor mask(tables_.mask.data(), m.type, {m.shape[0], m.shape[1], m.shape[2], m.shape[3]});
     Tensor tree(tables_.tree.data(), kDlUint32, {tokens, batch_.tree.columns});
     Tensor tree_first(tables_.tree_first_slots.data(), kDlInt32, {rows});
+    Tensor positions(tables_.query_positions.data(), kDlInt64, {tokens});
     const DLTensor mask_view = mask.view(), tree_view = tree.view(), first_view = tree_first.view();
+    const DLTensor positions_view = positions.view();
+    if (shape.rope.pairing != RopePairing::kNone) args.positions = &positions_view;
     if (!m.bytes.empty()) args.mask = &mask_view;
     if (!batch_.tree.words.empty()) {
       args.tree_mask = &tree_view;
@@ -210,12 +217,15 @@ class StepRun {
     });
   }
 
-  static kv_paged_cache paged_cache(Tensor& key, Tensor& value, Tensor& table) {
+  static kv_paged_cache paged_cache(const LayerPools& pools, Tensor& key, Tensor& value,
+                                    Tensor& table) {
     kv_paged_cache cache = {};
     cache.struct_bytes = sizeof cache;
     cache.key = key.view();
     cache.value = value.view();
     cache.block_table = table.view();
+    cache.key_scale = pools.key_scale.data();
+    cache.value_scale = pools.value_scale.data();
     return cache;
   }
 

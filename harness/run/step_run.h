@@ -8,11 +8,13 @@
 #include "harness/case/timeline.h"
 #include "harness/run/kernel_run.h"
 #include "harness/run/pool_memory.h"
+#include "harness/run/scale_memory.h"
 
 namespace kv {
 
 struct LayerPools {
   PoolMemory key, value;
+  ScaleMemory key_scale, value_scale;
 };
 
 struct StepContext {

@@ -68,7 +68,22 @@ void declare(Plan& plan, const KernelProfile& profile) {
   plan.splits = std::max(plan.splits, profile.splits * plan.splits_max);
 }
 
+CodeFormat code_format(const AttentionShape& shape) {
+  switch (cache_dtype(shape)) {
+    case DType::kE4M3:
+      return CodeFormat::kE4M3;
+    case DType::kE5M2:
+      return CodeFormat::kE5M2;
+    case DType::kI8:
+      return CodeFormat::kI8;
+    default:
+      return CodeFormat::kNone;
+  }
+}
+
 PagedParams paged_params(const CacheView& cache, const AttentionShape& shape) {
+  using enum ScaleGranularity;
+  const bool by_token = shape.scales == kToken;
   return {.key = cache.key.data,
           .value = cache.value.data,
           .block_table = static_cast<const int32_t*>(cache.block_table.data),
@@ -79,13 +94,28 @@ PagedParams paged_params(const CacheView& cache, const AttentionShape& shape) {
           .value_slot_stride = cache.value.strides[1],
           .value_head_stride = cache.value.strides[2],
           .block_table_stride = cache.block_table.strides[0],
-          .page_shift = std::countr_zero(static_cast<uint64_t>(shape.page_slots))};
+          .page_shift = std::countr_zero(static_cast<uint64_t>(shape.page_slots)),
+          .format = code_format(shape),
+          .key_scale = static_cast<const float*>(cache.key_scale.data),
+          .value_scale = static_cast<const float*>(cache.value_scale.data),
+          .scale_page_stride = by_token ? shape.page_slots : shape.scales == kPage,
+          .scale_slot_stride = by_token,
+          .scale_head_stride = shape.scales == kHead};
+}
+
+RopeParams rope_params(const TensorView& positions, const Rope& rope) {
+  if (rope.pairing == Rope::Pairing::kNone) return {};
+  return {.positions = static_cast<const int64_t*>(positions.data),
+          .theta = rope.theta,
+          .dims = static_cast<int32_t>(rope.dims),
+          .is_interleaved = rope.pairing == Rope::Pairing::kInterleaved};
 }
 
 const int32_t* indices(const TensorView& t) { return static_cast<const int32_t*>(t.data); }
 
 /// Wider than any request, and far from overflow.
 constexpr int64_t kWindowMax = int64_t{1} << 32;
+constexpr uint64_t kWorkspaceAlignment = 256;
 
 /// Partial results of divided queries in the workspace.
 int64_t partial_count(const Plan& plan, const AttentionShape& shape) {
@@ -161,15 +191,40 @@ AttendParams attend_params(const AttendCall& call, const Plan& plan, const Atten
               static_cast<float*>(call.workspace) + partial_count(plan, shape) * shape.head_dim};
 }
 
-const AttendLaunchers& launchers(DType dtype) {
-  switch (dtype) {
+const AttendLaunchers& launchers(const AttentionShape& shape) {
+  const bool is_codes = code_format(shape) != CodeFormat::kNone;
+  switch (shape.dtype) {
     case DType::kF16:
-      return kAttendF16;
+      return is_codes ? kAttendCodesF16 : kAttendF16;
     case DType::kBF16:
-      return kAttendBF16;
+      return is_codes ? kAttendCodesBF16 : kAttendBF16;
     default:
-      return kAttendF32;
+      return is_codes ? kAttendCodesF32 : kAttendF32;
   }
+}
+
+/// Where the turned queries lie in the workspace, after the partial results.
+uint64_t rotated_offset(const Plan& plan, const AttentionShape& shape) {
+  const uint64_t bytes = partial_count(plan, shape) * (shape.head_dim + 2) * sizeof(float);
+  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+}
+
+/// Turns the queries, and lets the kernels read them from the workspace.
+cudaError_t rotate_queries(const AttendCall& call, const Plan& plan, const AttentionShape& shape,
+                           AttendParams& params) {
+  const RotateParams rotate{
+      .query = params.query,
+      .rotated = static_cast<char*>(call.workspace) + rotated_offset(plan, shape),
+      .query_token_stride = params.query_token_stride,
+      .query_head_stride = params.query_head_stride,
+      .tokens = params.tokens,
+      .heads = static_cast<int32_t>(shape.query_heads),
+      .head_dim = params.head_dim,
+      .rope = rope_params(call.positions, shape.rope)};
+  params.query = rotate.rotated;
+  params.query_token_stride = shape.query_heads * shape.head_dim;
+  params.query_head_stride = shape.head_dim;
+  return launch_rotate(rotate, shape.dtype, call.stream);
 }
 
 Status from_cuda(const char* what, cudaError_t error) {
@@ -203,6 +258,11 @@ StatusOr<Plan> make_plan(const AttentionShape& shape, const BatchDescription& ba
     declare(plan, kernel_profile(rule.kernel, shape));
   }
   plan.workspace_bytes = partial_count(plan, shape) * (shape.head_dim + 2) * sizeof(float);
+  if (shape.rope.pairing != Rope::Pairing::kNone && plan.tokens > 0) {
+    plan.workspace_bytes = rotated_offset(plan, shape) + plan.tokens * shape.query_heads *
+                                                             shape.head_dim *
+                                                             dtype_bytes(shape.dtype);
+  }
   return plan;
 }
 
@@ -225,8 +285,12 @@ Status append(const AppendCall& call, const AttentionShape& shape) {
                             .tokens = static_cast<int32_t>(call.key.shape[0]),
                             .requests = static_cast<int32_t>(call.first_slots.shape[0]),
                             .kv_heads = static_cast<int32_t>(shape.kv_heads),
-                            .head_dim = static_cast<int32_t>(shape.head_dim)};
-  return from_cuda("append", launch_append(params, shape.dtype, call.stream));
+                            .head_dim = static_cast<int32_t>(shape.head_dim),
+                            .rope = rope_params(call.positions, shape.rope)};
+  const bool is_moved =
+      params.cache.format == CodeFormat::kNone && params.rope.positions == nullptr;
+  const auto launch = is_moved ? launch_append : launch_append_convert;
+  return from_cuda("append", launch(params, shape.dtype, call.stream));
 }
 
 Status attend(const AttendCall& call, const Plan& plan, const AttentionShape& shape) {
@@ -236,6 +300,9 @@ Status attend(const AttendCall& call, const Plan& plan, const AttentionShape& sh
   KVATTN_RETURN_IF_ERROR(check_attend(call, plan, shape));
   if (plan.tokens == 0) return {};
   AttendParams params = attend_params(call, plan, shape);
+  if (shape.rope.pairing != Rope::Pairing::kNone) {
+    KVATTN_RETURN_IF_ERROR(from_cuda("rotate", rotate_queries(call, plan, shape, params)));
+  }
   const Variant& variant = variants()[plan.variant];
   for (size_t i = 0; i < variant.launches.size(); ++i) {
     if ((plan.launches >> i & 1) == 0) continue;
@@ -244,7 +311,7 @@ Status attend(const AttendCall& call, const Plan& plan, const AttentionShape& sh
     params.query_length_max = rule.queries.max;
     params.is_divided = is_divided(rule.kernel);
     params.partials_by_token = rule.kernel == &AttendLaunchers::invariant;
-    const auto launch = rule.kernel == nullptr ? nullptr : launchers(shape.dtype).*rule.kernel;
+    const auto launch = rule.kernel == nullptr ? nullptr : launchers(shape).*rule.kernel;
     if (launch == nullptr) {
       return refused("plan: was made for another dtype than ", dtype_name(shape.dtype));
     }

@@ -10,8 +10,10 @@ namespace kvattn {
 namespace {
 
 constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kVectorElements = 8;  // that a lane reads at once, of codes too
 constexpr int64_t kGridYMax = 65535;
 constexpr int64_t kSplitsMax = 65535;  // the grid's third dimension
+constexpr double kThetaMax = 1e12;
 constexpr int64_t kIndexMax = std::numeric_limits<int32_t>::max();
 
 enum class Use { kRead, kWritten };
@@ -146,20 +148,81 @@ Status check_tree(const AttendCall& call, int64_t tokens, int64_t requests) {
   return check_index_tensor("tree_first_slots", call.tree_first_slots, requests);
 }
 
+/// The scales of K or of V, as the granularity has them.
+Status check_scales(const char* name, const TensorView& t, const AttentionShape& shape,
+                    int64_t pages) {
+  const auto check = [&](int rank, std::array<int64_t, 4> sizes) {
+    return check_tensor(t, {name, DType::kF32, rank, sizes, dtype_bytes(DType::kF32)});
+  };
+  switch (shape.scales) {
+    case ScaleGranularity::kNone:
+      return t.data == nullptr ? Status()
+                               : refused(name, ": given, but the shape says that none is");
+    case ScaleGranularity::kTensor:
+      return check(1, {1});
+    case ScaleGranularity::kHead:
+      return check(1, {shape.kv_heads});
+    case ScaleGranularity::kToken:
+      return check(2, {pages, shape.page_slots});
+    default:
+      return check(1, {pages});
+  }
+}
+
 Status check_cache(const CacheView& cache, const AttentionShape& shape, int64_t requests, Use use) {
   const std::array<int64_t, 4> slots = {Expected::kAny, shape.page_slots, shape.kv_heads,
                                         shape.head_dim};
+  const DType dtype = cache_dtype(shape);
+  const int64_t alignment = std::min(kVectorBytes, kVectorElements * dtype_bytes(dtype));
+  KVATTN_RETURN_IF_ERROR(check_tensor(cache.key, {"key cache", dtype, 4, slots, alignment, use}));
   KVATTN_RETURN_IF_ERROR(
-      check_tensor(cache.key, {"key cache", shape.dtype, 4, slots, kVectorBytes, use}));
-  KVATTN_RETURN_IF_ERROR(
-      check_tensor(cache.value, {"value cache", shape.dtype, 4, slots, kVectorBytes, use}));
+      check_tensor(cache.value, {"value cache", dtype, 4, slots, alignment, use}));
   if (cache.key.shape[0] != cache.value.shape[0] || cache.key.shape[0] > kIndexMax) {
     return refused("cache: expected as many key pages as value pages, below 2^31, got ",
                    cache.key.shape[0], " and ", cache.value.shape[0]);
   }
+  const int64_t pages = cache.key.shape[0];
+  KVATTN_RETURN_IF_ERROR(check_scales("key_scale", cache.key_scale, shape, pages));
+  KVATTN_RETURN_IF_ERROR(check_scales("value_scale", cache.value_scale, shape, pages));
   return check_tensor(
       cache.block_table,
       {"block table", DType::kI32, 2, {requests, Expected::kAny}, dtype_bytes(DType::kI32)});
+}
+
+Status check_positions(const TensorView& t, const AttentionShape& shape, int64_t tokens) {
+  if (shape.rope.pairing == Rope::Pairing::kNone) return {};
+  return check_tensor(t, {"positions", DType::kI64, 1, {tokens}, dtype_bytes(DType::kI64)});
+}
+
+/// What the cache holds, and how K and Q are turned.
+Status check_formats(const AttentionShape& s) {
+  const DType cache = cache_dtype(s);
+  const bool is_codes = cache == DType::kE4M3 || cache == DType::kE5M2 || cache == DType::kI8;
+  if (!is_codes && cache != s.dtype) {
+    return unsupported("shape: expected a cache of ", dtype_name(s.dtype),
+                       " or of 8-bit codes (e4m3, e5m2, int8), got ", dtype_name(cache));
+  }
+  if (s.scales > ScaleGranularity::kPage) {
+    return refused("shape: expected scales 0 to 4, got ", static_cast<int>(s.scales));
+  }
+  if (!is_codes && s.scales != ScaleGranularity::kNone) {
+    return unsupported("shape: scales are offered for 8-bit codes, got them for ",
+                       dtype_name(cache));
+  }
+  const bool turns = s.rope.pairing != Rope::Pairing::kNone;
+  if (s.rope.pairing > Rope::Pairing::kInterleaved) {
+    return refused("shape: expected a RoPE pairing of 0 to 2, got ",
+                   static_cast<int>(s.rope.pairing));
+  }
+  if (s.rope.dims < 0 || s.rope.dims % 2 != 0 || s.rope.dims > s.head_dim ||
+      turns != (s.rope.dims > 0)) {
+    return refused("shape: expected RoPE of an even number of dimensions up to ", s.head_dim,
+                   ", 0 exactly without a pairing, got ", s.rope.dims);
+  }
+  if (turns && !(s.rope.theta >= 1 && s.rope.theta <= kThetaMax)) {
+    return refused("shape: expected a RoPE theta of 1 to ", kThetaMax, ", got ", s.rope.theta);
+  }
+  return {};
 }
 
 /// Number of requests, taken from a tensor of offsets.
@@ -222,7 +285,7 @@ Status check_shape(const AttentionShape& s) {
     return refused("shape: expected windows of -1 or more, got left ", s.window_left, " right ",
                    s.window_right);
   }
-  return {};
+  return check_formats(s);
 }
 
 Status check_batch(const AttentionShape& shape, const BatchDescription& batch) {
@@ -259,6 +322,7 @@ Status check_append(const AppendCall& call, const AttentionShape& shape) {
   KVATTN_RETURN_IF_ERROR(check_token_count(shape, tokens, *requests));
   KVATTN_RETURN_IF_ERROR(check_cache(call.cache, shape, *requests, Use::kWritten));
   const std::array<int64_t, 4> rows = {tokens, shape.kv_heads, shape.head_dim};
+  KVATTN_RETURN_IF_ERROR(check_positions(call.positions, shape, tokens));
   KVATTN_RETURN_IF_ERROR(check_tensor(call.key, {"key", shape.dtype, 3, rows, kVectorBytes}));
   KVATTN_RETURN_IF_ERROR(check_tensor(call.value, {"value", shape.dtype, 3, rows, kVectorBytes}));
   KVATTN_RETURN_IF_ERROR(check_index_tensor("token_offsets", call.token_offsets, *requests + 1));
@@ -290,6 +354,7 @@ Status check_attend(const AttendCall& call, const Plan& plan, const AttentionSha
   KVATTN_RETURN_IF_ERROR(check_index_tensor("kv_lengths", call.kv_lengths, *requests));
   KVATTN_RETURN_IF_ERROR(check_index_tensor("key_begin", call.key_begin, *requests));
   KVATTN_RETURN_IF_ERROR(check_index_tensor("key_end", call.key_end, *requests));
+  KVATTN_RETURN_IF_ERROR(check_positions(call.positions, shape, tokens));
   KVATTN_RETURN_IF_ERROR(check_head_tensor("alibi_slopes", call.alibi_slopes, shape));
   KVATTN_RETURN_IF_ERROR(check_head_tensor("sinks", call.sinks, shape));
   KVATTN_RETURN_IF_ERROR(check_mask(call, shape, *requests));

@@ -73,7 +73,7 @@ __device__ inline void write_partial(const AttendParams& p, int64_t index, const
 }
 
 /// Block: kDecodeWarps warps. Grid: x row tiles (see batch.cuh), y KV heads, z splits.
-template <class T, int kLanes, int kRows>
+template <class T, class Stored, int kLanes, int kRows>
 __global__ void __launch_bounds__(kDecodeWarps* kWarpLanes)
     attend_decode_kernel(const AttendParams p) {
   const RowTile tile = find_row_tile(p, blockIdx.x, kRows);
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kDecodeWarps* kWarpLanes)
   const int32_t splits = split_count(p, tile.request), split = blockIdx.z;
   if (split >= splits) return;
   const int warp = threadIdx.x / kWarpLanes;
-  WarpAttention<T, kLanes, kRows> attention{p, tile, static_cast<int32_t>(blockIdx.y)};
+  WarpAttention<T, Stored, kLanes, kRows> attention{p, tile, static_cast<int32_t>(blockIdx.y)};
   attention.begin();
   if (splits > 1) attention.clip(slots_of_split(p, split));
   attention.template take_tiles<kDecodeWarps>(warp);

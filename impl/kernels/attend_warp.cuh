@@ -7,9 +7,13 @@
 //
 // Tiles start at multiples of 32 and are visited in ascending order, whatever the batch, the page
 // size or the other rows of the tile: a query's bits depend on its own request only.
+//
+// Over a cache of 8-bit codes (Stored = Code) products are of codes: K's scale multiplies the score
+// of its slot, V's the weight, once for each slot rather than for each element.
 #pragma once
 
 #include "impl/kernels/batch.cuh"
+#include "impl/kernels/codes.cuh"
 #include "impl/kernels/launch.h"
 #include "impl/kernels/score.cuh"
 #include "impl/kernels/vector.cuh"
@@ -53,8 +57,9 @@ struct Place {
   __device__ int slot_of_step(int step) const { return step * kGroups + group; }
 };
 
-template <class T, int kLanes, int kRows>
+template <class T, class Stored, int kLanes, int kRows>
 struct WarpAttention {
+  static constexpr bool kHasScales = sizeof(Stored) == 1;
   const AttendParams& p;
   const RowTile& tile;
   int32_t kv_head;
@@ -62,7 +67,7 @@ struct WarpAttention {
   RowState rows[kRows];
   Visible seen;   // hull of what the rows see
   Visible reads;  // what this lane reads of it: nothing when its dimensions are past the head's
-  const T *key, *value;  // this lane's dimensions of slot 0 of page 0
+  const Stored *key, *value;  // this lane's dimensions of slot 0 of page 0
 
   __device__ void begin() {
     seen = visible_slots(p, tile);
@@ -80,8 +85,9 @@ struct WarpAttention {
       }
     }
     take_reads();
-    key = static_cast<const T*>(p.cache.key) + kv_head * p.cache.key_head_stride + place.dim;
-    value = static_cast<const T*>(p.cache.value) + kv_head * p.cache.value_head_stride + place.dim;
+    key = static_cast<const Stored*>(p.cache.key) + kv_head * p.cache.key_head_stride + place.dim;
+    value =
+        static_cast<const Stored*>(p.cache.value) + kv_head * p.cache.value_head_stride + place.dim;
   }
 
   __device__ void take_reads() { reads = place.dim < p.head_dim ? seen : Visible{0, -1}; }
@@ -131,8 +137,9 @@ struct WarpAttention {
       for (int r = 0; r < kRows; ++r) parts[r][s] = 0;
       const int64_t page = __shfl_sync(kAllLanes, page_lane, s, kLanes);
       if (!has_slot(base, s)) continue;
-      const Vec8 k = load8(key + page * p.cache.key_page_stride +
-                           slot_in_page(base, s) * p.cache.key_slot_stride);
+      const Vec8 k = load_stored8(
+          key + page * p.cache.key_page_stride + slot_in_page(base, s) * p.cache.key_slot_stride,
+          p.cache);
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
 #pragma unroll
@@ -174,8 +181,9 @@ struct WarpAttention {
       for (int r = 0; r < kRows; ++r) w[r] = __shfl_sync(kAllLanes, weights[r], s, kLanes);
       // A slot nobody sees must not be touched: 0 * NaN is NaN.
       if (!has_slot(base, s)) continue;
-      const Vec8 v = load8(value + page * p.cache.value_page_stride +
-                           slot_in_page(base, s) * p.cache.value_slot_stride);
+      const Vec8 v = load_stored8(value + page * p.cache.value_page_stride +
+                                      slot_in_page(base, s) * p.cache.value_slot_stride,
+                                  p.cache);
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
 #pragma unroll
@@ -186,14 +194,28 @@ struct WarpAttention {
     }
   }
 
+  /// The scale of this lane's slot, whose page is `page`; 1 where it has none to read.
+  __device__ float scale_of_lane(const float* scales, int32_t base, int32_t page) const {
+    const int32_t slot = base + place.slot_of_step(place.index);
+    if (scales == nullptr || slot < seen.first || slot > seen.last) return 1;
+    return scales[scale_index(p.cache, page, slot_in_page(base, place.index), kv_head)];
+  }
+
   __device__ void take_tile(int32_t base) {
     const int32_t page_lane = page_of_lane(base);
-    float parts[kRows][kLanes], weights[kRows];
+    float parts[kRows][kLanes], weights[kRows], key_scale = 1, value_scale = 1;
+    if constexpr (kHasScales) {
+      key_scale = scale_of_lane(p.cache.key_scale, base, page_lane);
+      value_scale = scale_of_lane(p.cache.value_scale, base, page_lane);
+    }
     score(base, page_lane, parts);
     const int32_t slot = base + place.slot_of_step(place.index);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      weights[r] = weigh(rows[r], transpose_sum<kLanes>(parts[r], place.lane), slot);
+      float dot = transpose_sum<kLanes>(parts[r], place.lane);
+      if constexpr (kHasScales) dot = __fmul_rn(dot, key_scale);
+      weights[r] = weigh(rows[r], dot, slot);
+      if constexpr (kHasScales) weights[r] = __fmul_rn(weights[r], value_scale);
     }
     accumulate(base, page_lane, weights);
   }
@@ -212,11 +234,11 @@ struct WarpAttention {
 };
 
 /// Block: one warp. Grid: x row tiles (see batch.cuh), y KV heads.
-template <class T, int kLanes, int kRows>
+template <class T, class Stored, int kLanes, int kRows>
 __global__ void __launch_bounds__(kWarpLanes) attend_reference_kernel(const AttendParams p) {
   const RowTile tile = find_row_tile(p, blockIdx.x, kRows);
   if (tile.row_count <= 0) return;
-  WarpAttention<T, kLanes, kRows> attention{p, tile, static_cast<int32_t>(blockIdx.y)};
+  WarpAttention<T, Stored, kLanes, kRows> attention{p, tile, static_cast<int32_t>(blockIdx.y)};
   attention.begin();
   attention.template take_tiles<1>(0);
 #pragma unroll

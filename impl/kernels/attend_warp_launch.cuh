@@ -13,9 +13,10 @@ inline dim3 warp_grid(const AttendParams& p, int tile_rows) {
   return dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(p.kv_heads));
 }
 
-template <class T, int kLanes, int kRows>
+template <class T, class Stored, int kLanes, int kRows>
 cudaError_t launch_reference_instance(const AttendParams& p, cudaStream_t stream) {
-  attend_reference_kernel<T, kLanes, kRows><<<warp_grid(p, kRows), kWarpLanes, 0, stream>>>(p);
+  attend_reference_kernel<T, Stored, kLanes, kRows>
+      <<<warp_grid(p, kRows), kWarpLanes, 0, stream>>>(p);
   return cudaGetLastError();
 }
 
@@ -28,35 +29,41 @@ cudaError_t launch_merge(const AttendParams& p, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
-template <class T, int kLanes, int kRows>
+template <class T, class Stored, int kLanes, int kRows>
 cudaError_t launch_decode_instance(const AttendParams& p, cudaStream_t stream) {
   dim3 grid = warp_grid(p, kRows);
   grid.z = static_cast<unsigned>(p.splits_max);
-  attend_decode_kernel<T, kLanes, kRows><<<grid, kDecodeWarps * kWarpLanes, 0, stream>>>(p);
+  attend_decode_kernel<T, Stored, kLanes, kRows><<<grid, kDecodeWarps * kWarpLanes, 0, stream>>>(p);
   const cudaError_t error = cudaGetLastError();
   return error != cudaSuccess ? error : launch_merge<T>(p, stream);
 }
 
 /// A row is kLanes vectors of eight elements long. Wide rows take more registers.
-template <class T>
+template <class T, class Stored = T>
 cudaError_t launch_reference(const AttendParams& p, cudaStream_t stream) {
-  if (p.head_dim <= 64) return launch_reference_instance<T, 8, kTileRows>(p, stream);
-  if (p.head_dim <= 128) return launch_reference_instance<T, 16, kTileRows>(p, stream);
-  return launch_reference_instance<T, 32, kTileRows / 2>(p, stream);
+  if (p.head_dim <= 64) return launch_reference_instance<T, Stored, 8, kTileRows>(p, stream);
+  if (p.head_dim <= 128) return launch_reference_instance<T, Stored, 16, kTileRows>(p, stream);
+  return launch_reference_instance<T, Stored, 32, kTileRows / 2>(p, stream);
 }
 
-template <class T, int kRows>
+template <class T, class Stored, int kRows>
 cudaError_t launch_decode_rows(const AttendParams& p, cudaStream_t stream) {
-  if (p.head_dim <= 64) return launch_decode_instance<T, 8, kRows>(p, stream);
-  if (p.head_dim <= 128) return launch_decode_instance<T, 16, kRows>(p, stream);
-  return launch_decode_instance<T, 32, (kRows + 1) / 2>(p, stream);
+  if (p.head_dim <= 64) return launch_decode_instance<T, Stored, 8, kRows>(p, stream);
+  if (p.head_dim <= 128) return launch_decode_instance<T, Stored, 16, kRows>(p, stream);
+  return launch_decode_instance<T, Stored, 32, (kRows + 1) / 2>(p, stream);
 }
 
 /// Without head groups a query is alone in its tile.
 template <class T>
 cudaError_t launch_decode(const AttendParams& p, cudaStream_t stream) {
-  return p.group == 1 ? launch_decode_rows<T, 1>(p, stream)
-                      : launch_decode_rows<T, kTileRows>(p, stream);
+  return p.group == 1 ? launch_decode_rows<T, T, 1>(p, stream)
+                      : launch_decode_rows<T, T, kTileRows>(p, stream);
+}
+
+/// One instance for every group: it is compiled for three formats already.
+template <class T>
+cudaError_t launch_decode_codes(const AttendParams& p, cudaStream_t stream) {
+  return launch_decode_rows<T, Code, kTileRows>(p, stream);
 }
 
 }  // namespace kvattn

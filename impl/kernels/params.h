@@ -8,6 +8,9 @@
 
 namespace kvattn {
 
+/// Elements of a cache: the dtype of the queries, or 8-bit codes.
+enum class CodeFormat : int32_t { kNone, kE4M3, kE5M2, kI8 };
+
 struct PagedParams {
   void *key, *value;
   const int32_t *block_table;
@@ -15,6 +18,21 @@ struct PagedParams {
   int64_t value_page_stride, value_slot_stride, value_head_stride;
   int64_t block_table_stride;
   int32_t page_shift;  // log2(page_slots)
+
+  // Of codes: an element is code * scale. The scale of a slot's KV head lies at page * page stride
+  // + slot * slot stride + head * head stride; strides of 0 share it. nullptr: 1.
+  CodeFormat format;
+  const float *key_scale, *value_scale;
+  int64_t scale_page_stride, scale_slot_stride, scale_head_stride;
+};
+
+/// Pair i of the first `dims` dimensions turns by position * theta^(-2i / dims): (i, i + dims / 2),
+/// or (2i, 2i + 1) when interleaved.
+struct RopeParams {
+  const int64_t *positions;  // [tokens]; nullptr: nothing is turned
+  double theta;
+  int32_t dims;
+  bool is_interleaved;
 };
 
 struct AppendParams {
@@ -23,6 +41,16 @@ struct AppendParams {
   const int32_t *token_offsets, *first_slots;
   int64_t key_token_stride, key_head_stride, value_token_stride, value_head_stride;
   int32_t tokens, requests, kv_heads, head_dim;
+  RopeParams rope;  // of K
+};
+
+/// Turns the rows of `query` into dense ones: [tokens, heads, head_dim].
+struct RotateParams {
+  const void *query;
+  void *rotated;
+  int64_t query_token_stride, query_head_stride;
+  int32_t tokens, heads, head_dim;
+  RopeParams rope;
 };
 
 /// Element (b, h, i, k) lies at b * request_stride + h * head_stride + i * query_stride + k; a

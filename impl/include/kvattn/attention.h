@@ -7,6 +7,7 @@
 //  - Slot s of request b lies in page block_table[b][s / page_slots], at offset s % page_slots.
 //    Only slots in [key_begin, key_end) are ever read, and block table entries of those slots only.
 //  - Live K and V must be finite: a non-finite value may reach every query of its request.
+//  - With RoPE the queries are turned before they are used, and rounded to their dtype once more.
 //  - Arguments are checked before anything is launched; what device memory holds (lengths, block
 //    tables) is trusted. Calls enqueue on `stream` and return.
 //  - Results are the same bits in every run, for every page placement, and whether a request is
@@ -25,6 +26,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -47,12 +49,33 @@ enum class MaskEncoding : uint8_t {
   kAdditive,    // fp32, fp16 or bf16, added to the logit; -inf or the lowest finite value: hidden
 };
 
+/// Which slots share a dequantisation scale of an 8-bit cache; K and V have scales of their own.
+enum class ScaleGranularity : uint8_t {
+  kNone,    // an element is its code
+  kTensor,  // fp32 [1]
+  kHead,    // [kv_heads]
+  kToken,   // [pages, page_slots]: of the slot that a token lies in
+  kPage,    // [pages]
+};
+
+/// Rotary position embedding: pair i of the leading `dims` dimensions of Q and K turns by the angle
+/// position * theta^(-2i / dims). K is stored turned.
+struct Rope {
+  enum class Pairing : uint8_t {
+    kNone,
+    kNeox,         // (i, i + dims / 2)
+    kInterleaved,  // (2i, 2i + 1)
+  } pairing = Pairing::kNone;
+  int64_t dims = 0;  // even, up to head_dim; 0 exactly without a pairing
+  double theta = 10000;
+};
+
 /// What all calls of one model have in common.
 struct AttentionShape {
   int64_t query_heads = 0, kv_heads = 0;  // query_heads is a multiple of kv_heads
   int64_t head_dim = 0;                   // of K and of V: a multiple of 8, up to 256
   int64_t page_slots = 0;                 // a power of two, 1..256
-  DType dtype = DType::kF16;              // of Q, K, V and O: fp16, bf16 or fp32
+  DType dtype = DType::kF16;              // of Q, new K and V, and O: fp16, bf16 or fp32
   float scale = 0;                        // finite; factor of q.k
   Causal causal = Causal::kBottomRight;
   /// Slots further than this from the query's own slot (its causal limit; bottom right when causal
@@ -61,12 +84,24 @@ struct AttentionShape {
   float softcap = 0;  // 0: none; else logit = softcap * tanh(scale * q.k / softcap)
   MaskEncoding mask = MaskEncoding::kNone;
   DType mask_dtype = DType::kF32;  // of an additive mask
+  /// Of K and V in the cache: `dtype`, or 8-bit codes (e4m3, e5m2, int8). append() divides by the
+  /// scale, rounds to nearest even and saturates at the largest finite value, int8 at -127 and 127;
+  /// attend() takes an element as code * scale. Absent: `dtype`.
+  std::optional<DType> cache_dtype = {};
+  ScaleGranularity scales = ScaleGranularity::kNone;  // of codes only
+  Rope rope;
 };
+inline DType cache_dtype(const AttentionShape& shape) {
+  return shape.cache_dtype.value_or(shape.dtype);
+}
 
 /// One layer of a paged cache.
 struct CacheView {
   TensorView key, value;   // [pages, page_slots, kv_heads, head_dim]; rows 16-byte aligned
   TensorView block_table;  // int32 [requests, pages_max]
+  /// fp32, finite and not 0, of the shape that ScaleGranularity says; data nullptr with kNone.
+  /// Scales of slots that a call neither writes nor reads are never read.
+  TensorView key_scale, value_scale;
 };
 
 struct AppendCall {
@@ -74,6 +109,7 @@ struct AppendCall {
   TensorView key, value;     // [tokens, kv_heads, head_dim]
   TensorView token_offsets;  // int32 [requests + 1]: tokens of request b are [o[b], o[b+1])
   TensorView first_slots;    // int32 [requests]: slot of its first new token
+  TensorView positions;      // int64 [tokens]: position ids; read with RoPE only
   cudaStream_t stream = nullptr;
 };
 
@@ -98,6 +134,7 @@ struct AttendCall {
   /// request b is visible; earlier slots are. Takes away, like a mask. data nullptr: none.
   TensorView tree_mask;
   TensorView tree_first_slots;  // int32 [requests]
+  TensorView positions;         // int64 [tokens]: of the queries; read with RoPE only
   void* workspace = nullptr;    // Plan::workspace_bytes bytes, 256-byte aligned
   cudaStream_t stream = nullptr;
 };

@@ -9,14 +9,15 @@
 
 namespace kvattn {
 
-enum class DType : uint8_t { kF16, kBF16, kF32, kI32, kU32, kBool };
+enum class DType : uint8_t { kF16, kBF16, kF32, kI32, kU32, kBool, kI64, kE4M3, kE5M2, kI8 };
 
 constexpr int64_t dtype_bytes(DType dtype) {
-  if (dtype == DType::kBool) return 1;
-  return dtype == DType::kF16 || dtype == DType::kBF16 ? 2 : 4;
+  constexpr int64_t bytes[] = {2, 2, 4, 4, 4, 1, 8, 1, 1, 1};
+  return bytes[static_cast<int>(dtype)];
 }
 constexpr const char* dtype_name(DType dtype) {
-  constexpr const char* names[] = {"fp16", "bf16", "fp32", "int32", "uint32", "bool"};
+  constexpr const char* names[] = {"fp16", "bf16",  "fp32", "int32", "uint32",
+                                   "bool", "int64", "e4m3", "e5m2",  "int8"};
   return names[static_cast<int>(dtype)];
 }
 

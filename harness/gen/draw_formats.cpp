@@ -1,0 +1,48 @@
+#include "harness/gen/draw_formats.h"
+
+#include <algorithm>
+
+namespace kv {
+namespace {
+
+void draw_codes(ChoiceSource& choices, Case& c) {
+  c.shape.kv_dtype = choices.pick({DType::kE4m3, DType::kI8, DType::kE5m2});
+  c.shape.kv_scale = choices.pick({KvScale::kTensor, KvScale::kHead, KvScale::kToken,
+                                   KvScale::kToken, KvScale::kPage, KvScale::kNone});
+  // int8 codes without a scale would hold a handful of numbers.
+  const bool bare = c.shape.kv_dtype == DType::kI8 && c.shape.kv_scale == KvScale::kNone;
+  if (bare) c.shape.kv_scale = KvScale::kToken;
+}
+
+/// All of the row, half of it, one pair, all but one: by their relation to a vector of eight.
+uint32_t draw_dims(ChoiceSource& choices, uint32_t head_dim) {
+  const auto any = static_cast<uint32_t>(2 * choices.between(1, head_dim / 2));
+  return choices.pick<uint32_t>(
+      {head_dim, head_dim, head_dim, head_dim / 4 * 2, head_dim - 2, 2, any});
+}
+
+void draw_rope(ChoiceSource& choices, Case& c) {
+  Rope& rope = c.shape.rope;
+  rope.pairing = choices.pick({RopePairing::kNeox, RopePairing::kInterleaved});
+  rope.dims = draw_dims(choices, c.shape.head_dim_k);
+  rope.theta = choices.pick({10000.0, 500000.0, 100.0, 1.0});
+  const int64_t page = c.pool.page_slots;
+  const bool moved = choices.one_in(2);
+  // The bounds of fp32 angles grow with the position: far ones are rare, and say less.
+  for (Op& op : c.ops) {
+    auto* admit = std::get_if<op::Admit>(&op);
+    if (admit == nullptr || !moved) continue;
+    admit->position_offset = choices.pick<int64_t>(
+        {0, 1, page, page - 1, 63, 1000, 4095, -1, -page, 100000, (int64_t{1} << 31) - 8});
+  }
+}
+
+}  // namespace
+
+void draw_formats(ChoiceSource& choices, const AxisSet& offered, Case& c) {
+  if (choices.one_in(3)) draw_codes(choices, c);
+  if (choices.one_in(3)) draw_rope(choices, c);
+  leave_out(offered, c);
+}
+
+}  // namespace kv
