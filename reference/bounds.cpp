@@ -72,9 +72,9 @@ Coefficients coefficients(const Profile& p, const RowExtent& e) {
   // the operands are 8-bit codes, their scales are applied to fp32 scores and to P.
   const bool codes = e.scaled_kv && dtype_bytes(e.query_dtype) == 1;
   const bool to_operand = e.scaled_kv && !p.values.fused_multiply_add && !codes;
-  const double dequantised = to_operand    ? dtype_unit_roundoff(e.query_dtype)
-                             : e.scaled_kv ? 2 * kUnit32
-                                           : 0;
+  // The product of code and scale is rounded to fp32 first.
+  const double twice = dtype_unit_roundoff(e.query_dtype) * (1 + kUnit32) + kUnit32;
+  const double dequantised = to_operand ? twice : e.scaled_kv ? 2 * kUnit32 : 0;
   const double rescaled = static_cast<double>(rescalings(p, e));
   const double rescaling = expm1_bound(kUnit32 * rescaled);
   c.dequantised = dequantised;

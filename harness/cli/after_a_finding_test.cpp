@@ -80,10 +80,10 @@ TEST_F(CliTest, ExplainSaysWhatItDoesNotKnow) {
 
 TEST_F(CliTest, ExplainRefusesWhatItCannotRead) {
   Case c = small_case();
-  c.shape.kv_scale = KvScale::kHead;
-  Ran ran = run_kverify({"explain", stored("scaled.json", c), "--plugin", kMisbehaving});
+  c.mask.encoding = MaskEncoding::kBoolKeep;
+  Ran ran = run_kverify({"explain", stored("masked.json", c), "--plugin", kMisbehaving});
   EXPECT_EQ(ran.status, 7) << ran.out << ran.err;
-  EXPECT_SAYS(ran.err, "shape.kv_scale");
+  EXPECT_SAYS(ran.err, "mask.encoding");
   c = small_case();
   c.engine.emplace();
   ran = run_kverify({"explain", stored("engine.json", c), "--plugin", kMisbehaving});

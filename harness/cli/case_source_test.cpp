@@ -11,7 +11,7 @@
 namespace kv::cli {
 namespace {
 
-constexpr uint64_t kRunCases = 300;
+constexpr uint64_t kRunCases = 400;
 
 TEST(CaseSource, ALongRunStartsWithTheCoveringArray) {
   CaseSource source(

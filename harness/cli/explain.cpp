@@ -40,9 +40,9 @@ Result<ExitCode> explain(const ExplainOptions& options) {
     return Error{explained.error().kind, options.case_path + ": " + explained.error().message};
   const Explanation& e = *explained;
   std::string text = fmt::format("{}\n  {}\n", e.verdict.failure_class, e.verdict.message);
-  if (e.numeric) {
-    text += fmt::format("  {} hypotheses tried, {} contain all of the output{}\n", e.hypotheses,
-                        e.remain.size(),
+  if (e.numeric || e.hypotheses > 0) {
+    text += fmt::format("  {} hypotheses tried, {} contain all of the {}{}\n", e.hypotheses,
+                        e.remain.size(), e.numeric ? "output" : "new slots",
                         e.cases == 0 ? "" : fmt::format(", after {} further cases", e.cases));
     for (const Named& h : e.remain) text += fmt::format("    {:<28} {}\n", h.name, h.sentence);
   }

@@ -27,5 +27,6 @@ void mask_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
 void place_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
 void number_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
 void head_input_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
+void format_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
 
 }  // namespace kv

@@ -129,6 +129,7 @@ std::vector<Hypothesis> hypotheses(const Scene& scene) {
   place_hypotheses(scene, out);
   number_hypotheses(scene, out);
   head_input_hypotheses(scene, out);
+  format_hypotheses(scene, out);
   return out;
 }
 

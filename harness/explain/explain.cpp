@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "harness/explain/catalogue.h"
+#include "harness/explain/stored_faults.h"
 #include "harness/explain/trust.h"
 #include "harness/explain/vary.h"
 #include "harness/judge/judge.h"
@@ -121,7 +122,26 @@ Result<void> discriminate(const Evidence& first, const Observe& observe,
   return {};
 }
 
+/// A cache that does not hold what append was given, where the plugin rotates or quantises it.
+bool is_stored_failure(const Verdict& v) {
+  return v.outcome == Outcome::kFail && v.stage == Stage::kProvenance && v.divergence;
+}
+
+void explain_stored(const Case& c, const Observation& seen, Explanation& e) {
+  const StoredFaults faults = stored_faults(c, seen, e.verdict.divergence->op_index);
+  e.hypotheses = faults.hypotheses;
+  for (const StoredFaults::Fault& fault : faults.remain)
+    e.remain.push_back({fault.name, fault.sentence});
+}
+
+std::string stored_sentence_of(const Explanation& e) {
+  std::string text = "The cache holds what an append leaves when " + e.remain[0].sentence;
+  for (size_t i = 1; i < e.remain.size(); ++i) text += "; or when " + e.remain[i].sentence;
+  return text + ".";
+}
+
 std::string sentence_of(const Explanation& e) {
+  if (!e.numeric && !e.remain.empty()) return stored_sentence_of(e);
   if (!e.numeric) {
     return "This failure is named by its verdict, not by a value: " + e.verdict.message;
   }
@@ -157,6 +177,7 @@ Result<Explanation> explain(const Case& c, const Observe& observe, const Explain
     return bad_input("expected a case that fails, got one that does not: " + e.verdict.message);
   }
   e.numeric = is_value_failure(e.verdict) && evidence->scene->has_values();
+  if (is_stored_failure(e.verdict)) explain_stored(evidence->c, evidence->observation, e);
   if (!evidence->defect.empty()) {
     return unsupported(
         "the reading that hypotheses start from contradicts the judge, so that no answer could be "

@@ -113,6 +113,62 @@ TEST(Explain, NamesWhatIsWrongWithSinksAndAlibi) {
   EXPECT_EQ(n.invisible, 2u);  // no cache of the case needs two splits of 64 or of 128
 }
 
+// The same, quantised and turned.
+Case case_of_formats() {
+  Case c = busy_case();
+  c.shape.kv_dtype = DType::kE4m3;
+  c.shape.kv_scale = KvScale::kToken;
+  c.shape.rope = {.pairing = RopePairing::kNeox, .dims = 12, .theta = 100};
+  std::get<op::Admit>(c.ops[1]).position_offset = 30;
+  return c;
+}
+
+TEST(Explain, NamesWhatIsWrongWithScalesAndRope) {
+  const Case c = case_of_formats();
+  const Observation o = fake_observation(c);
+  Outcomes n;
+  for (const Hypothesis& h : hypotheses(Scene(c, o, 3))) {
+    const bool of_formats =
+        h.name.starts_with("query-rope") || h.name.starts_with("query-position") ||
+        h.name.find("-scale-") != std::string::npos || h.name.starts_with("codes-as");
+    if (of_formats) count(c, h.name, n);
+  }
+  count(c, "causal-plus-one", n);
+  EXPECT_EQ(n.lost + n.in_more, 0u);
+  EXPECT_EQ(n.invisible, 2u);  // one scale for all heads of a token
+  EXPECT_GE(n.alone, 18u);
+}
+
+/// The cache, and all else, of an append that goes by another case.
+void expect_stored(const Case& c, const Case& as_if, const std::string& fault) {
+  const auto e =
+      explain(c, [&](const Case&) { return Result<Observation>(fake_observation(as_if)); }, {});
+  ASSERT_TRUE(e.ok()) << fault << ": " << e.error().message;
+  EXPECT_FALSE(e->numeric);
+  ASSERT_EQ(e->remain.size(), 1u) << fault << ": " << e->sentence;
+  EXPECT_EQ(e->remain[0].name, fault);
+  EXPECT_NE(e->sentence.find("an append leaves"), std::string::npos) << e->sentence;
+}
+
+TEST(Explain, NamesWhatAnAppendDidWrong) {
+  const Case c = case_of_formats();
+  Case as_if = c;
+  as_if.shape.rope.pairing = RopePairing::kInterleaved;
+  expect_stored(c, as_if, "key-rope-pairing");
+  as_if = c;
+  as_if.shape.rope.dims += 2;
+  expect_stored(c, as_if, "key-rope-one-pair-more");
+  as_if = c;
+  as_if.shape.rope = {};
+  expect_stored(c, as_if, "key-rope-missing");
+  as_if = c;
+  for (const size_t admit : {0, 1, 2}) ++std::get<op::Admit>(as_if.ops[admit]).position_offset;
+  expect_stored(c, as_if, "key-position-plus-one");
+  as_if = c;
+  std::get<op::Admit>(as_if.ops[1]).position_offset = 0;
+  expect_stored(c, as_if, "key-position-offset-ignored");
+}
+
 TEST(Explain, SaysThatItDoesNotKnow) {
   const auto e = explain(busy_case(),
                          [](const Case& c) -> Result<Observation> {

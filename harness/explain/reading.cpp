@@ -7,6 +7,7 @@
 
 #include "harness/case/data.h"
 #include "harness/case/head_inputs.h"
+#include "harness/case/kv_scales.h"
 #include "harness/core/check.h"
 #include "harness/judge/contract_stage.h"
 #include "harness/judge/value_stage.h"
@@ -86,7 +87,55 @@ Reading Scene::honest(const RowAt& at) const {
   r.alibi_anchor =
       case_.mask.causal == Causal::kTopLeft ? int64_t{at.query} : query_slot(row, at.query);
   if (case_.shape.sinks) r.sink = sink_logit(case_, head);
+  r.rope = case_.shape.rope;
+  r.stored_type = case_.shape.kv_dtype;
   return r;
+}
+
+double Scene::scale_of(const Reading& reading, size_t slot, bool value) const {
+  if (case_.shape.kv_scale == KvScale::kNone) return 1;
+  const SlotSource& from = reading.sources[slot];
+  const Sequence& owner = sequence(from.request_row);
+  const uint64_t count = owner.slots.size();
+  if (from.slot >= count) return std::numeric_limits<double>::quiet_NaN();
+  ScalePlace place{reading.layer, value, value ? reading.value_head : reading.key_head};
+  uint64_t at = from.slot;
+  switch (value ? reading.value_scale : reading.key_scale) {
+    case ScaleSource::kOwn:
+    case ScaleSource::kTwice:
+      break;
+    case ScaleSource::kNone:
+      return 1;
+    case ScaleSource::kNextSlot:
+      at = std::min(at + 1, count - 1);
+      break;
+    case ScaleSource::kPreviousSlot:
+      at -= at > 0;
+      break;
+    case ScaleSource::kNextHead:
+      place.head = (place.head + 1) % case_.shape.kv_heads;
+      break;
+    case ScaleSource::kFirstOfPage:
+      at = at / page_slots() * page_slots();
+      break;
+    case ScaleSource::kOtherTensor:
+      place.value = !value;
+      break;
+  }
+  const double scale = slot_scale(case_, owner, at, place);
+  const bool twice = (value ? reading.value_scale : reading.key_scale) == ScaleSource::kTwice;
+  return twice ? scale * scale : scale;
+}
+
+void Scene::turn_query(const Reading& reading, int64_t position, reference::RowInputs& row) const {
+  if (reading.rope.pairing == RopePairing::kNone) return;
+  const std::pair key{reading.rope.pairing, reading.rope.dims};
+  const auto& rotator =
+      rotators_.try_emplace(key, reading.rope, reference::RopeArithmetic{}).first->second;
+  reference::RotatedRow turned = rotator.rotate(position + reading.position_shift, row.query);
+  reference::add_rounding(case_.shape.query_dtype, turned);
+  row.query = std::move(turned.value);
+  row.query_error = std::move(turned.error);
 }
 
 std::vector<double> Scene::row_values(const Reading& reading, size_t slot, bool value) const {
@@ -98,7 +147,7 @@ std::vector<double> Scene::row_values(const Reading& reading, size_t slot, bool 
   if (page >= owner.pages.size()) return out;
   const auto bytes = pool_.row({reading.layer, value, owner.pages[page]}, from.slot % page_slots(),
                                value ? reading.value_head : reading.key_head);
-  decode_row(case_.shape.kv_dtype, bytes.data(), dim, out.data());
+  decode_row(reading.stored_type, bytes.data(), dim, out.data());
   return out;
 }
 
@@ -126,12 +175,15 @@ Scene::Inputs Scene::inputs(const Reading& reading) const {
            slot_or_tokenless(case_, sequence(reading.query.row), slot), bytes);
   row.query.resize(s.head_dim_k);
   decode_row(s.query_dtype, bytes.data(), s.head_dim_k, row.query.data());
+  turn_query(reading, slot_or_tokenless(case_, sequence(reading.query.row), slot).position, row);
   const bool same_dims = s.head_dim_k == s.head_dim_v;
   for (size_t i = 0; i < reading.copies.size(); ++i) {
     for (uint32_t copy = 0; copy < reading.copies[i]; ++copy) {
       const auto k = row_values(reading, i, reading.values_as_keys && same_dims);
       const auto v = row_values(reading, i, !(reading.keys_as_values && same_dims));
       row.slots.push_back(i);
+      row.key_scales.push_back(scale_of(reading, i, reading.values_as_keys && same_dims));
+      row.value_scales.push_back(scale_of(reading, i, !(reading.keys_as_values && same_dims)));
       row.keys.insert(row.keys.end(), k.begin(), k.end());
       row.values.insert(row.values.end(), v.begin(), v.end());
       const double distance =
@@ -141,12 +193,13 @@ Scene::Inputs Scene::inputs(const Reading& reading) const {
     }
   }
   row.sink = reading.sink;
-  row.key_scales.assign(row.slots.size(), 1.0);
-  row.value_scales.assign(row.slots.size(), 1.0);
+  row.scaled_kv = s.kv_scale != KvScale::kNone;
   row.span = row.slots.empty() ? 0 : row.slots.back() - row.slots.front() + 1;
   const auto finite = [](double x) { return std::isfinite(x); };
   in.finite = std::all_of(row.keys.begin(), row.keys.end(), finite) &&
-              std::all_of(row.values.begin(), row.values.end(), finite);
+              std::all_of(row.values.begin(), row.values.end(), finite) &&
+              std::all_of(row.key_scales.begin(), row.key_scales.end(), finite) &&
+              std::all_of(row.value_scales.begin(), row.value_scales.end(), finite);
   return in;
 }
 
@@ -158,7 +211,7 @@ std::vector<double> Scene::scores(const Reading& reading) const {
     for (uint32_t d = 0; d < row.shape.dim_k; ++d) {
       dot += row.query[d] * row.keys[i * row.shape.dim_k + d];
     }
-    double score = dot * reading.scale;
+    double score = dot * row.key_scales[i] * reading.scale;
     if (reading.softcap > 0) score = reading.softcap * std::tanh(score / reading.softcap);
     scores.push_back(score + row.bias[i]);
   }

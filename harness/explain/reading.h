@@ -6,12 +6,16 @@
 // Example: Reading r = scene.honest(at); r.visible[5] = 1; if (scene.contains(at, r)) ...
 #pragma once
 
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "harness/judge/failure.h"
 #include "harness/judge/pool_image.h"
+#include "reference/precise/row.h"
 #include "reference/profile.h"
+#include "reference/rope.h"
 
 namespace kv {
 
@@ -29,6 +33,18 @@ struct SlotSource {
   bool operator==(const SlotSource&) const = default;
 };
 
+/// Where the dequantisation scale of a slot is taken from.
+enum class ScaleSource : uint8_t {
+  kOwn,
+  kNone,   // it is left out
+  kTwice,  // it is applied twice
+  kNextSlot,
+  kPreviousSlot,
+  kNextHead,
+  kFirstOfPage,
+  kOtherTensor
+};
+
 struct Reading {
   std::vector<uint32_t>
       copies;  // [slots to the end of the last page]: 0 hidden, 1 visible, 2 twice
@@ -44,6 +60,10 @@ struct Reading {
   double lse_factor = 1;       // times the declared base
   bool lse_open = false;       // the hypothesis says nothing of the LSE
   bool empty_is_mean = false;  // a row that sees nothing gives the mean of all slots
+  Rope rope;                   // of the query
+  int64_t position_shift = 0;
+  ScaleSource key_scale = ScaleSource::kOwn, value_scale = ScaleSource::kOwn;
+  DType stored_type = DType::kF16;  // that the cache's bytes are read as
   bool operator==(const Reading&) const = default;
 };
 
@@ -78,6 +98,8 @@ class Scene {
   /// The reading itself, or what a row that sees nothing stands for; nullopt: an empty row.
   std::optional<Reading> effective(const RowAt& at, const Reading& reading) const;
   std::vector<double> row_values(const Reading& reading, size_t slot, bool value) const;
+  double scale_of(const Reading& reading, size_t slot, bool value) const;
+  void turn_query(const Reading& reading, int64_t position, reference::RowInputs& row) const;
   double output(const RowAt& at, uint32_t column) const;
   float lse(const RowAt& at) const;
   uint64_t token(const RowAt& at) const;
@@ -90,6 +112,8 @@ class Scene {
   PoolImage pool_;
   reference::Profile profile_;
   std::vector<RowAt> rows_;
+  /// Of every pairing and number of dimensions that was asked for.
+  mutable std::map<std::pair<RopePairing, uint32_t>, reference::Rotator> rotators_;
 };
 
 }  // namespace kv

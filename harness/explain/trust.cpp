@@ -27,8 +27,6 @@ Result<void> check_modelled(const Case& c) {
         "engine: the history of an engine is not explained by hypotheses about one attention "
         "step; `kverify replay` says what it did wrong");
   }
-  if (c.shape.rope.pairing != RopePairing::kNone) return refuse("shape.rope: rotated queries");
-  if (c.shape.kv_scale != KvScale::kNone) return refuse("shape.kv_scale: dequantisation scales");
   if (c.mask.encoding != MaskEncoding::kNone) return refuse("mask.encoding: mask tensors");
   if (has_tree(c)) return refuse("tree_parents: trees of drafted tokens");
   return {};

@@ -31,8 +31,6 @@ void expect_refused(const Case& c, const std::string& what) {
 }
 
 TEST(Trust, RefusesWhatNoReadingHolds) {
-  expect_refused(with([](Case& c) { c.shape.rope = {RopePairing::kNeox, 32}; }), "shape.rope");
-  expect_refused(with([](Case& c) { c.shape.kv_scale = KvScale::kHead; }), "shape.kv_scale");
   expect_refused(with([](Case& c) { c.mask.encoding = MaskEncoding::kBoolKeep; }), "mask.encoding");
   expect_refused(
       with([](Case& c) { std::get<op::Step>(c.ops.back()).rows[0].tree_parents = {-1}; }),

@@ -193,6 +193,8 @@ KernelConfig draw_kernel(Draw& draw, const TestHead& head) {
   }
   k.tanh_error = static_cast<uint32_t>(draw.below(3));
   k.division_error = static_cast<uint32_t>(draw.below(2));
+  k.scales_scores = draw.one_in(2);
+  k.scales_weights = draw.one_in(2) && k.probability_dtype == DType::kF32;
   return k;
 }
 

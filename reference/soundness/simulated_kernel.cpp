@@ -58,6 +58,8 @@ class Kernel {
   KernelResult run_unfused();
   KernelResult result(const std::vector<float>& output, float lse) const;
   double dequantised(double code, double scale) const;
+  bool scales_scores() const { return in_.scaled_kv && (fold_ || k_.scales_scores); }
+  bool scales_weights() const { return in_.scaled_kv && (fold_ || k_.scales_weights); }
   void read_query();
   void read_keys();
 
@@ -94,9 +96,9 @@ float Kernel::ex2(float z, size_t key) {
 }
 
 // Scaled codes become operands of the mma's type, or fp32 ones. Where the query is 8-bit, so are
-// the operands, and the scales are applied to the scores and to P.
+// the operands, and the scales are applied to the scores and to P; where it is not, they may be.
 double Kernel::dequantised(double code, double scale) const {
-  if (!in_.scaled_kv || fold_) return code;
+  if (!in_.scaled_kv) return code;
   return rounded(k_.values.fused_multiply_add ? DType::kF32 : in_.shape.query_dtype,
                  static_cast<double>(static_cast<float>(code * scale)));
 }
@@ -104,7 +106,7 @@ double Kernel::dequantised(double code, double scale) const {
 float Kernel::score(size_t i) {
   const size_t d = in_.shape.dim_k;
   float s = sum_of_products(k_.scores, 0, {.a = query_.data(), .b = &keys_[i * d], .count = d});
-  if (fold_) s *= static_cast<float>(in_.key_scales[i]);
+  if (scales_scores()) s *= static_cast<float>(in_.key_scales[i]);
   const float scale = in_.shape.scale, cap = in_.shape.softcap;
   if (cap == 0 && in_.bias[i] == 0) return s;
   float x = s * scale;
@@ -131,7 +133,7 @@ std::vector<std::vector<size_t>> Kernel::tiles() const {
 
 // The operand that meets V: P, times V's scale where that is folded, rounded.
 double Kernel::folded(float p, size_t i) const {
-  const float scaled = fold_ ? p * static_cast<float>(in_.value_scales[i]) : p;
+  const float scaled = scales_weights() ? p * static_cast<float>(in_.value_scales[i]) : p;
   return rounded(k_.probability_dtype, scaled);
 }
 
@@ -304,10 +306,12 @@ void Kernel::read_keys() {
   fold_ = in_.scaled_kv && dtype_bytes(in_.shape.query_dtype) == 1;
   for (size_t i = 0; i < in_.count(); ++i) {
     for (size_t c = 0; c < in_.shape.dim_k; ++c) {
-      keys_.push_back(dequantised(in_.keys[i * in_.shape.dim_k + c], in_.key_scales[i]));
+      const double code = in_.keys[i * in_.shape.dim_k + c];
+      keys_.push_back(scales_scores() ? code : dequantised(code, in_.key_scales[i]));
     }
     for (size_t j = 0; j < in_.shape.dim_v; ++j) {
-      values_.push_back(dequantised(in_.values[i * in_.shape.dim_v + j], in_.value_scales[i]));
+      const double code = in_.values[i * in_.shape.dim_v + j];
+      values_.push_back(scales_weights() ? code : dequantised(code, in_.value_scales[i]));
     }
   }
 }

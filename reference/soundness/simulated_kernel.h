@@ -28,6 +28,8 @@ struct KernelConfig {
   bool unfused = false;                   // whole softmax, P normalised before it is rounded
   uint32_t tanh_error = 0;                // 0 none, 1 random, 2 at the bound by parity
   uint32_t division_error = 0;            // ulps of the reciprocal, 0 or 1
+  bool scales_scores = false;             // K's scale multiplies scores, its operands are codes
+  bool scales_weights = false;            // V's scale multiplies an unrounded P
 };
 
 struct KernelResult {
