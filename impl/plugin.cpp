@@ -219,12 +219,14 @@ kv_status append_tokens(const kv_append_args* args, kv_error* why) {
   AppendCall call;
   call.stream = static_cast<cudaStream_t>(args->stream);
   Status status = cache_views(args->cache, *shape, call.cache);
+  if (status.ok() && args->shape->rope != KV_ROPE_NONE) {
+    status = to_view({"positions", args->positions, call.positions});
+  }
   if (status.ok()) {
     status = to_views({{"key", args->key, call.key},
                        {"value", args->value, call.value},
                        {"token_offsets", args->token_offsets, call.token_offsets},
-                       {"first_slots", args->first_slots, call.first_slots},
-                       {"positions", args->positions, call.positions}});
+                       {"first_slots", args->first_slots, call.first_slots}});
   }
   return answer(status.ok() ? append(call, *shape) : status, why);
 }

@@ -17,10 +17,12 @@ Result<ExitCode> kernels(const BenchOptions& bench) {
     output.say("  the plugin does not offer the kernel level\n");
     return ExitCode::kUnsupported;
   }
-  output.say(fmt::format("  {:<6}{:<9}{:<16}{}\n", "dtype", "batch", "runs", "may be forced"));
+  output.say(fmt::format("  {:<6}{:<6}{:<9}{:<16}{}\n", "dtype", "cache", "batch", "runs",
+                         "may be forced"));
   for (const Dispatch& row : hello.dispatch) {
-    output.say(fmt::format("  {:<6}{:<9}{:<16}{}\n", dtype_name(row.type), row.batch,
-                           row.chosen.empty() ? "-" : row.chosen, fmt::join(row.forceable, ", ")));
+    output.say(fmt::format("  {:<6}{:<6}{:<9}{:<16}{}\n", dtype_name(row.type),
+                           dtype_name(row.cache), row.batch, row.chosen.empty() ? "-" : row.chosen,
+                           fmt::join(row.forceable, ", ")));
   }
   for (const bool offered : {true, false}) {
     output.say(offered ? "offered\n" : "not offered\n");

@@ -140,9 +140,10 @@ TEST(Explain, NamesWhatIsWrongWithScalesAndRope) {
 }
 
 /// The cache, and all else, of an append that goes by another case.
-void expect_stored(const Case& c, const Case& as_if, const std::string& fault) {
-  const auto e =
-      explain(c, [&](const Case&) { return Result<Observation>(fake_observation(as_if)); }, {});
+void expect_stored(const Case& c, const Case& as_if, const std::string& fault,
+                   const FakeFaults& faults = {}) {
+  const auto e = explain(
+      c, [&](const Case&) { return Result<Observation>(fake_observation(as_if, faults)); }, {});
   ASSERT_TRUE(e.ok()) << fault << ": " << e.error().message;
   EXPECT_FALSE(e->numeric);
   ASSERT_EQ(e->remain.size(), 1u) << fault << ": " << e->sentence;
@@ -161,12 +162,13 @@ TEST(Explain, NamesWhatAnAppendDidWrong) {
   as_if = c;
   as_if.shape.rope = {};
   expect_stored(c, as_if, "key-rope-missing");
-  as_if = c;
-  for (const size_t admit : {0, 1, 2}) ++std::get<op::Admit>(as_if.ops[admit]).position_offset;
-  expect_stored(c, as_if, "key-position-plus-one");
-  as_if = c;
-  std::get<op::Admit>(as_if.ops[1]).position_offset = 0;
-  expect_stored(c, as_if, "key-position-offset-ignored");
+  FakeFaults faults;
+  faults.key_position = [](const Sequence& s, int64_t slot) { return s.slots[slot].position + 1; };
+  expect_stored(c, c, "key-position-plus-one", faults);
+  faults.key_position = [](const Sequence& s, int64_t slot) {
+    return s.slots[slot].position - s.position_offset;
+  };
+  expect_stored(c, c, "key-position-offset-ignored", faults);
 }
 
 TEST(Explain, SaysThatItDoesNotKnow) {

@@ -18,6 +18,8 @@ struct FakeFaults {
   std::function<uint32_t(uint32_t)> kv_head;
   /// Slot that the token of slot `s` is written to, in the request's own pages; -1: nowhere.
   std::function<int64_t(const PlannedRow&, int64_t)> written_slot;
+  /// Position that the key of a slot is turned to, where keys are turned.
+  std::function<int64_t(const Sequence&, int64_t)> key_position;
   /// Page that attention reads for page index `p` of a row.
   std::function<PageId(const Sequence&, size_t)> read_page;
   /// Anything else, at the end.

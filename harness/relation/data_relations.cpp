@@ -166,7 +166,9 @@ constexpr Relation kRelations[] = {
 }  // namespace
 
 bool shift_logits(ChoiceSource& choices, Case& c) {
-  const bool applies = is_designed(c) && c.data.view.logit_shift == 0 &&
+  // Turned, the dimension that moves the logits moves each of them by another amount.
+  const bool turns = c.shape.rope.pairing != RopePairing::kNone;
+  const bool applies = !turns && is_designed(c) && c.data.view.logit_shift == 0 &&
                        c.data.view.key_exponent == 0 && dtype_bytes(c.shape.kv_dtype) > 1 &&
                        std::abs(c.shape.scale) > 0.01f && c.shape.softcap == 0;
   if (applies) c.data.view.logit_shift = choices.pick({-20.0, -120.0, -5000.0, 80.0});

@@ -47,7 +47,7 @@ struct PluginFacts {
 
 /// Which variant a plugin plans for a kind of batch, and which ones it lets a case force.
 struct Dispatch {
-  DType type = DType::kF16;
+  DType type = DType::kF16, cache = DType::kF16;
   std::string batch;   // "decode", "prefill", "mixed"
   std::string chosen;  // "": it does not offer such batches
   std::vector<std::string> forceable;

@@ -34,6 +34,20 @@ std::string planned(const kv_kernel_level& level, const Case& c, const SmallBatc
   return name.empty() ? "(unnamed)" : name;
 }
 
+Dispatch dispatch_of(const LoadedPlugin& plugin, Case c, const SmallBatch& batch) {
+  const kv_kernel_level& level = *plugin.api->kernel;
+  Dispatch row{.type = c.shape.query_dtype,
+               .cache = c.shape.kv_dtype,
+               .batch = batch.name,
+               .chosen = planned(level, c, batch),
+               .forceable = {}};
+  for (const std::string& variant : plugin.variants) {
+    c.exec.variant = variant;
+    if (planned(level, c, batch) == variant) row.forceable.push_back(variant);
+  }
+  return row;
+}
+
 bool supports(const kv_kernel_level& level, const Case& c) {
   return !planned(level, c, {"decode", {1}}).empty();
 }
@@ -56,17 +70,14 @@ std::vector<Dispatch> probe_dispatch(const LoadedPlugin& plugin) {
   const kv_kernel_level* level = plugin.api->kernel;
   if (level == nullptr) return table;
   for (const DType type : {DType::kF16, DType::kBf16, DType::kF32}) {
-    for (const SmallBatch& batch :
-         {SmallBatch{"decode", {1, 1}}, {"prefill", {5, 64}}, {"mixed", {1, 5}}}) {
-      Case c = plain_case();
-      c.shape.query_dtype = c.shape.kv_dtype = c.shape.output_dtype = type;
-      Dispatch row{
-          .type = type, .batch = batch.name, .chosen = planned(*level, c, batch), .forceable = {}};
-      for (const std::string& variant : plugin.variants) {
-        c.exec.variant = variant;
-        if (planned(*level, c, batch) == variant) row.forceable.push_back(variant);
+    for (const DType cache : {type, DType::kE4m3, DType::kE5m2, DType::kI8}) {
+      for (const SmallBatch& batch :
+           {SmallBatch{"decode", {1, 1}}, {"prefill", {5, 64}}, {"mixed", {1, 5}}}) {
+        Case c = plain_case();
+        c.shape.query_dtype = c.shape.output_dtype = type;
+        c.shape.kv_dtype = cache;
+        table.push_back(dispatch_of(plugin, c, batch));
       }
-      table.push_back(std::move(row));
     }
   }
   return table;

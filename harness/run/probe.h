@@ -15,7 +15,8 @@ namespace kv {
 
 AxisSet probe_axes(const LoadedPlugin& plugin);
 
-/// For each of fp16, bf16 and fp32 with heads of 64, and each kind of batch.
+/// For each of fp16, bf16 and fp32 queries with heads of 64, over a cache of the same and of 8-bit
+/// codes, and each kind of batch.
 std::vector<Dispatch> probe_dispatch(const LoadedPlugin& plugin);
 
 }  // namespace kv

@@ -90,6 +90,7 @@ void fields(auto& io, Of<DeviceFinding> auto& f) {
 
 void fields(auto& io, Of<Dispatch> auto& row) {
   io.enumerator(row.type, DType::kI8);
+  io.enumerator(row.cache, DType::kI8);
   io.text(row.batch, kNameMax);
   io.text(row.chosen, kNameMax);
   io.list(row.forceable, 8, [](auto& each, auto& name) { each.text(name, kNameMax); });
@@ -206,7 +207,7 @@ void fields(auto& io, Of<FlatHello> auto& flat) {
   io.number(flat.hello.kernel_level);
   io.number(flat.hello.engine_level);
   io.number(flat.offered);
-  io.list(flat.hello.dispatch, 25, kEach);
+  io.list(flat.hello.dispatch, 26, kEach);
   io.text(flat.hello.runtime_path, 4096);
 }
 

@@ -52,7 +52,7 @@ TEST(Wire, CarriesHelloRequestAndEnd) {
                    .plugin = {.name = "n", .version = "1", .promises = 31, .variants = {"a", "b"}},
                    .kernel_level = true,
                    .offered = AxisSet(5),
-                   .dispatch = {{DType::kBf16, "mixed", "a", {"a", "b"}}},
+                   .dispatch = {{DType::kBf16, DType::kE4m3, "mixed", "a", {"a", "b"}}},
                    .runtime_path = "p"};
   EXPECT_EQ(encode_hello(*decode_hello(encode_hello(good))), encode_hello(good));
   EXPECT_EQ(decode_hello(encode_hello(good))->plugin.variants[1], "b");
