@@ -1,6 +1,7 @@
-// The kernel-level plugin: kvattn as kverify sees it, once in throughput mode and once (with
-// KVATTN_BATCH_INVARIANT) in batch-invariant mode, which promises more. Translates DLPack to
-// TensorView and Status to kv_status; everything else is the library's.
+// The kernel-level plugin: kvattn as kverify sees it, once in throughput mode, once (with
+// KVATTN_BATCH_INVARIANT) in batch-invariant mode, which promises more, and once (with
+// KVATTN_BASELINE) over baseline/. Translates DLPack to TensorView and Status to kv_status;
+// everything else is the library's.
 #include <algorithm>
 #include <cstring>
 
@@ -19,6 +20,11 @@ constexpr uint32_t kPromisesOfBoth = KV_PROMISE_DETERMINISTIC | KV_PROMISE_BATCH
 constexpr bool kBatchInvariant = true;
 constexpr const char* kName = "kvattn-invariant";
 constexpr uint32_t kPromises = kPromisesOfBoth | KV_PROMISE_CHUNK;
+#elif defined(KVATTN_BASELINE)
+constexpr bool kBatchInvariant = false;
+constexpr const char* kName = "kvattn-baseline";
+// What its products do with a batch is cuBLAS's.
+constexpr uint32_t kPromises = KV_PROMISE_DETERMINISTIC | KV_PROMISE_PAGE | KV_PROMISE_LAYOUT;
 #else
 constexpr bool kBatchInvariant = false;
 constexpr const char* kName = "kvattn";
@@ -77,7 +83,6 @@ Status to_views(std::initializer_list<Named> tensors) {
 /// What the ABI can ask for and kvattn does not offer.
 Status check_offered(const kv_attention_shape& s) {
   const std::pair<bool, const char*> missing[] = {
-      {s.head_dim_k != s.head_dim_v, "K and V of different head dimension"},
       {(s.padding & KV_PAD_HOLES) != 0 && s.mask_encoding == KV_MASK_NONE,
        "padding inside a request without a mask"},
   };
@@ -114,6 +119,7 @@ StatusOr<AttentionShape> to_shape(const kv_attention_shape* s) {
   AttentionShape shape{.query_heads = s->query_heads,
                        .kv_heads = s->kv_heads,
                        .head_dim = s->head_dim_k,
+                       .value_dim = s->head_dim_v,
                        .page_slots = s->page_slots,
                        .dtype = *dtype,
                        .scale = s->scale,
@@ -127,7 +133,8 @@ StatusOr<AttentionShape> to_shape(const kv_attention_shape* s) {
                        .scales = static_cast<ScaleGranularity>(s->kv_scale),
                        .rope = {.pairing = static_cast<Rope::Pairing>(s->rope),
                                 .dims = s->rope_dims,
-                                .theta = s->rope_theta}};
+                                .theta = s->rope_theta},
+                       .value_in_key = s->value_in_key != 0};
   if (Status status = check_shape(shape); !status.ok()) return status;
   return shape;
 }
@@ -180,6 +187,20 @@ static_assert(sizeof(Plan) <= sizeof(kv_plan::plugin_words));
 
 constexpr DLDataType kFloat32 = {kDLFloat, 32, 1};
 
+kv_profile profile_of(const Plan& plan, const kv_attention_shape& shape) {
+#ifdef KVATTN_BASELINE
+  // The order of a product of cuBLAS is nobody's to declare.
+  return {.struct_bytes = sizeof(kv_profile), .probability_dtype = shape.kv_dtype, .splits = 1};
+#endif
+  return {.struct_bytes = sizeof(kv_profile),
+          .tile_slots = plan.tile_slots,
+          .order = plan.ascending ? KV_ORDER_ASCENDING : KV_ORDER_ANY,
+          .accumulate = plan.tensor_cores ? KV_ACCUMULATE_MMA : KV_ACCUMULATE_FMA,
+          .probability_dtype = plan.tensor_cores ? shape.query_dtype : kFloat32,
+          .row_sum_of_rounded = 0,
+          .splits = plan.splits};
+}
+
 kv_status plan(const kv_attention_shape* shape, const kv_batch* batch, kv_plan* out,
                kv_error* why) {
   StatusOr<AttentionShape> s = to_shape(shape);
@@ -199,13 +220,7 @@ kv_status plan(const kv_attention_shape* shape, const kv_batch* batch, kv_plan* 
   if (!made.ok()) return answer(made.status(), why);
   out->workspace_bytes = made->workspace_bytes;
   out->variant[variant_name(*made).copy(out->variant, sizeof out->variant - 1)] = '\0';
-  out->profile = {.struct_bytes = sizeof out->profile,
-                  .tile_slots = made->tile_slots,
-                  .order = made->ascending ? KV_ORDER_ASCENDING : KV_ORDER_ANY,
-                  .accumulate = made->tensor_cores ? KV_ACCUMULATE_MMA : KV_ACCUMULATE_FMA,
-                  .probability_dtype = made->tensor_cores ? shape->query_dtype : kFloat32,
-                  .row_sum_of_rounded = 0,
-                  .splits = made->splits};
+  out->profile = profile_of(*made, *shape);
   std::memcpy(out->plugin_words, &*made, sizeof *made);
   return KV_OK;
 }
@@ -272,13 +287,29 @@ kv_status attend_batch(const kv_attend_args* args, kv_error* why) {
   return answer(status.ok() ? attend(call, made, *shape) : status, why);
 }
 
+kv_status merge_states(const kv_merge_args* args, kv_error* why) {
+  if (args == nullptr || args->struct_bytes < sizeof *args) {
+    return answer(refused("merge: expected arguments of ", sizeof *args, " bytes or more"), why);
+  }
+  StatusOr<AttentionShape> shape = to_shape(args->shape);
+  if (!shape.ok()) return answer(shape.status(), why);
+  MergeCall call;
+  call.stream = static_cast<cudaStream_t>(args->stream);
+  const Status status = to_views({{"outputs", args->outputs, call.outputs},
+                                  {"lses", args->lses, call.lses},
+                                  {"output", args->output, call.output},
+                                  {"lse", args->lse, call.lse}});
+  return answer(status.ok() ? merge(call, *shape) : status, why);
+}
+
 const kv_kernel_level kKernelLevel = {
     .struct_bytes = sizeof(kv_kernel_level),
     .supports = supports,
     .plan = plan,
     .append = append_tokens,
     .attend = attend_batch,
-    .variants = kBatchInvariant ? invariant_variant_names() : variant_names()};
+    .variants = kBatchInvariant ? invariant_variant_names() : variant_names(),
+    .merge = merge_states};
 
 const kv_plugin kPlugin = {.struct_bytes = sizeof(kv_plugin),
                            .abi = KV_PLUGIN_ABI,

@@ -48,7 +48,7 @@ TEST(Plugin, SaysWhatItDoesNotOffer) {
   kv_attention_shape shape = lawful_shape();
   EXPECT_EQ(plugin().kernel->supports(&shape, &why), KV_OK);
   using Spoil = void (*)(kv_attention_shape&);
-  for (Spoil spoil : {Spoil([](kv_attention_shape& s) { s.head_dim_v = 128; }),
+  for (Spoil spoil : {Spoil([](kv_attention_shape& s) { s.head_dim_v = 264; }),
                       Spoil([](kv_attention_shape& s) { s.kv_scale = KV_SCALE_HEAD; }),
                       Spoil([](kv_attention_shape& s) { s.mask_encoding = KV_MASK_ADDITIVE; }),
                       Spoil([](kv_attention_shape& s) { s.padding = KV_PAD_HOLES; }),

@@ -131,7 +131,7 @@ RC_GTEST_PROP(CaseProperty, EmptyRowsAreCountedAsTheMaskDefinesThem, ()) {
     for (const PlannedRow& row : timeline.apply(i).rows) {
       const Sequence& sequence = timeline.sequence(row.request);
       for (uint32_t q = 0; q < row.queries; ++q) {
-        const auto visible = visible_slots(c, sequence, row, q);
+        const auto visible = visible_slots(c, sequence, row, {q});
         const auto count = std::count(visible.begin(), visible.end(), 1);
         if (c.mask.encoding == MaskEncoding::kNone && row.tree_parents.empty()) {
           const SlotRange range = visible_range(c.mask, row, q);

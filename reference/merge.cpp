@@ -23,12 +23,11 @@ struct Weights {
 Weights weigh(const MergeInputs& in, const Profile& p) {
   Weights w;
   w.max = *std::max_element(in.lse.begin(), in.lse.end());
-  for (float lse : in.lse) {
+  for (const double lse : in.lse) {
     const bool empty = lse == -kInfinity;
     const double distance = empty ? 0 : w.max - lse;
-    const double error =
-        kUnit32 * (2 * std::fabs(double{lse}) + 2 * std::fabs(w.max) + 4 * distance) +
-        p.exp2_error * (in.splits + 1);
+    const double error = kUnit32 * (2 * std::fabs(lse) + 2 * std::fabs(w.max) + 4 * distance) +
+                         p.exp2_error * (in.splits + 1);
     w.weight.push_back(empty ? 0 : exp_nonpositive(-distance));
     w.theta.push_back(empty ? 0 : expm1_bound(error));
     w.sum += w.weight.back();
@@ -46,7 +45,7 @@ MergeEstimate merge_splits(const MergeInputs& in, const Profile& p) {
                in.outputs.size() == size_t{in.splits} * in.dim_v,
            "a merge needs one LSE and one output row for each split");
   MergeEstimate m;
-  m.empty = std::all_of(in.lse.begin(), in.lse.end(), [](float x) { return x == -kInfinity; });
+  m.empty = std::all_of(in.lse.begin(), in.lse.end(), [](double x) { return x == -kInfinity; });
   m.lse = -kInfinity;
   m.output.assign(in.dim_v, 0);
   m.bound = m.own_error = m.output;

@@ -17,7 +17,7 @@ namespace kv::reference {
 struct MergeInputs {
   uint32_t splits = 0, dim_v = 0;
   std::span<const float> outputs;  // [splits][dim_v]
-  std::span<const float> lse;      // [splits], natural logarithm
+  std::span<const double> lse;     // [splits], natural logarithm
 };
 
 struct MergeEstimate {
@@ -27,5 +27,16 @@ struct MergeEstimate {
 };
 
 MergeEstimate merge_splits(const MergeInputs& inputs, const Profile& profile);
+
+/// Which element of a merge, and its admissible interval in `rounding`, computed with MPFR.
+struct MergeQuestion {
+  int64_t column = -1;    // -1: the LSE
+  double lse_factor = 1;  // 1: natural logarithm; log2(e): base 2
+};
+struct MergeValue {
+  double value = 0, low = 0, high = 0, bound = 0;
+};
+MergeValue merge_value(const MergeInputs& inputs, const MergeEstimate& estimate,
+                       const MergeQuestion& question, DType rounding);
 
 }  // namespace kv::reference

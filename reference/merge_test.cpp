@@ -21,7 +21,11 @@ constexpr uint32_t kDim = 16;
 
 struct Splits {
   std::vector<float> lse, outputs;
-  MergeInputs inputs() const { return {static_cast<uint32_t>(lse.size()), kDim, outputs, lse}; }
+  mutable std::vector<double> wide = {};  // of lse
+  MergeInputs inputs() const {
+    wide.assign(lse.begin(), lse.end());
+    return {static_cast<uint32_t>(lse.size()), kDim, outputs, wide};
+  }
 };
 
 Splits draw_splits(Draw& draw) {

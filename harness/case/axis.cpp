@@ -36,7 +36,10 @@ constexpr auto kAxisNames = std::to_array<std::string_view>({"bf16",
                                                              "scale of a page",
                                                              "neox RoPE",
                                                              "interleaved RoPE",
-                                                             "partial RoPE"});
+                                                             "partial RoPE",
+                                                             "value dimension",
+                                                             "latent cache",
+                                                             "merges of states"});
 static_assert(kAxisNames.size() == kAxisCount);
 
 constexpr RequestId kRequest(0);
@@ -125,6 +128,16 @@ void set_table_entry(Axis axis, Case& c) {
   }
 }
 
+void leave_out_dims(const AxisSet& offered, Shape& s) {
+  if (s.value_in_key && offered.has(Axis::kLatent)) return;
+  if (s.value_in_key) set_dim(s, 64);
+  s.value_in_key = false;
+  if (!offered.has(Axis::kValueDim)) s.head_dim_v = s.head_dim_k;
+  for (const uint32_t dim : {s.head_dim_k, s.head_dim_v}) {
+    if (dim != 64 && !offered.has(axis_of_dim(dim))) set_dim(s, 64);
+  }
+}
+
 }  // namespace
 
 std::string_view axis_name(Axis axis) { return kAxisNames[static_cast<size_t>(axis)]; }
@@ -175,6 +188,18 @@ Case with_axis(Axis axis) {
     case Axis::kTree:
       step_of(c).rows[0].tree_parents = {-1, 0, 0, 1};
       break;
+    case Axis::kLatent:
+      c.shape.head_dim_k = 576;
+      c.shape.head_dim_v = 512;
+      c.shape.value_in_key = true;
+      break;
+    case Axis::kValueDim:
+      c.shape.head_dim_k = 192;
+      c.shape.head_dim_v = 128;
+      break;
+    case Axis::kCascade:
+      c.exec.cascade_slots = 16;
+      break;
     case Axis::kSplit:
       c.exec.split_slots = 16;
       break;
@@ -195,7 +220,7 @@ void leave_out(const AxisSet& offered, Case& c) {
     set_dtype(s, DType::kF16);
     if (dtype_bytes(cache) == 1) s.kv_dtype = cache;
   }
-  if (s.head_dim_k != 64 && !offered.has(axis_of_dim(s.head_dim_k))) set_dim(s, 64);
+  leave_out_dims(offered, s);
   if (!offered.has(Axis::kGroups)) s.query_heads = s.kv_heads;
   if (!offered.has(Axis::kSoftcap)) s.softcap = plain.shape.softcap;
   s.alibi = s.alibi && offered.has(Axis::kAlibi);

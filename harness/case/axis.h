@@ -44,7 +44,10 @@ enum class Axis : uint8_t {
   kRopeNeox,
   kRopeInterleaved,
   kRopePartial,
-  kEnd,  // not an axis: their number
+  kValueDim,  // K and V of different head dimension
+  kLatent,    // V of 512 inside of K of 576
+  kCascade,   // merges of states
+  kEnd,       // not an axis: their number
 };
 inline constexpr size_t kAxisCount = static_cast<size_t>(Axis::kEnd);
 

@@ -39,6 +39,9 @@ struct Shape {
   bool alibi = false, sinks = false;
   Rope rope;
   KvScale kv_scale = KvScale::kNone;
+  /// V is the first head_dim_v dimensions of K and has no memory of its own: latent attention in
+  /// its absorbed form.
+  bool value_in_key = false;
   bool operator==(const Shape&) const = default;
 };
 
@@ -273,6 +276,9 @@ struct Exec {
   std::string variant;       // forced kernel variant, "" for the plugin's choice; steps that it is
                              // not offered for run the plugin's choice, and at least one must not
   uint32_t split_slots = 0;  // forced split size, 0 for the plugin's choice
+  /// Each step is attended a second time in parts of this many slots (cascade.h), and the states
+  /// are merged; 0: not.
+  uint32_t cascade_slots = 0;
   uint64_t schedule_seed = 0;
   Rounding rounding = Rounding::kNearest;
   uint64_t rounding_seed = 0;

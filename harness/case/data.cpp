@@ -1,12 +1,14 @@
 #include "harness/case/data.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <tuple>
 
 #include "harness/case/data_view.h"
 #include "harness/case/designs.h"
 #include "harness/case/history.h"
+#include "harness/case/limits.h"
 #include "harness/core/check.h"
 
 namespace kv {
@@ -37,6 +39,14 @@ void apply_overrides(const Case& c, const RowAddress& where, std::span<std::byte
   }
 }
 
+/// V that lies in K: the first dimensions of the same token's.
+void fill_from_key(const Case& c, RowAddress where, const Slot& slot, std::span<std::byte> out) {
+  std::array<std::byte, limits::kHeadDimMax * sizeof(float)> key;
+  where.role = TensorRole::kKey;
+  fill_row(c, where, slot, std::span(key).first(row_bytes(c.shape, TensorRole::kKey)));
+  std::memcpy(out.data(), key.data(), out.size());
+}
+
 }  // namespace
 
 DType tensor_dtype(const Shape& shape, TensorRole role) {
@@ -49,6 +59,9 @@ uint32_t row_elements(const Shape& shape, TensorRole role) {
 }
 
 void fill_row(const Case& c, const RowAddress& where, const Slot& slot, std::span<std::byte> out) {
+  if (where.role == TensorRole::kValue && c.shape.value_in_key) {
+    return fill_from_key(c, where, slot, out);
+  }
   FixedRow row;
   row.size = row_elements(c.shape, where.role);
   // The tail of the last group is rounded with the rest, and dropped.

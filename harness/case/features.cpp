@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "harness/case/mask_bits.h"
 #include "harness/case/timeline.h"
 #include "harness/case/visibility.h"
 
@@ -52,6 +53,8 @@ constexpr auto kFeatureNames = std::to_array<std::string_view>({
     "head_dim_128",
     "head_dim_256",
     "head_dim_other",
+    "value_dim",
+    "latent",
     "softcap",
     "alibi",
     "sinks",
@@ -67,6 +70,7 @@ constexpr auto kFeatureNames = std::to_array<std::string_view>({
     "mask_finite_minimum",
     "mask_broadcast_batch",
     "mask_broadcast_head",
+    "mask_by_head",
     "mask_broadcast_query",
     "page_slots_1",
     "page_slots_2_to_8",
@@ -100,6 +104,7 @@ constexpr auto kFeatureNames = std::to_array<std::string_view>({
     "rounding_mma_ampere",
     "rounding_mma_hopper",
     "split_forced",
+    "cascade",
     "repeated",
     "variant_forced",
     "cache_e4m3",
@@ -151,7 +156,8 @@ Feature sharing_class(const Shape& shape) {
   return shape.kv_heads == 1 ? Feature::kMqa : Feature::kGqa;
 }
 
-void count_mask(const Mask& mask, FeatureSet& met) {
+void count_mask(const Case& c, FeatureSet& met) {
+  const Mask& mask = c.mask;
   if (mask.encoding == MaskEncoding::kNone) return;
   const auto index = static_cast<size_t>(mask.encoding) - 1;
   ++met.count[static_cast<size_t>(Feature::kMaskPackedBits) + index];
@@ -159,6 +165,7 @@ void count_mask(const Mask& mask, FeatureSet& met) {
   met[Feature::kMaskFiniteMinimum] += additive && mask.additive_finite_minimum;
   met[Feature::kMaskBroadcastBatch] += mask.broadcast_batch;
   met[Feature::kMaskBroadcastHead] += mask.broadcast_head;
+  met[Feature::kMaskByHead] += mask_heads(c) > 1;
   met[Feature::kMaskBroadcastQuery] += mask.broadcast_query;
 }
 
@@ -180,6 +187,8 @@ void count_settings(const Case& c, FeatureSet& met) {
   const Shape& shape = c.shape;
   ++met[sharing_class(shape)];
   ++met[head_dim_class(shape)];
+  met[Feature::kValueDim] += shape.head_dim_k != shape.head_dim_v;
+  met[Feature::kLatent] += shape.value_in_key;
   met[Feature::kMultiLayer] += shape.layers > 1;
   met[Feature::kF16] += shape.query_dtype == DType::kF16;
   met[Feature::kBf16] += shape.query_dtype == DType::kBf16;
@@ -190,7 +199,7 @@ void count_settings(const Case& c, FeatureSet& met) {
   met[Feature::kSinks] += shape.sinks;
   met[Feature::kWindowLeft] += c.mask.window_left >= 0;
   met[Feature::kWindowRight] += c.mask.window_right >= 0;
-  count_mask(c.mask, met);
+  count_mask(c, met);
   ++met[page_slots_class(c.pool.page_slots)];
   ++met[nth(Feature::kOrderIdentity, c.pool.order)];
   ++met[nth(Feature::kLayoutSlotHead, c.pool.layout)];
@@ -200,6 +209,7 @@ void count_settings(const Case& c, FeatureSet& met) {
   ++met[nth(Feature::kRoundingNearest, c.exec.rounding)];
   count_formats(shape, met);
   met[Feature::kSplitForced] += c.exec.split_slots > 0;
+  met[Feature::kCascade] += c.exec.cascade_slots > 0;
   met[Feature::kRepeated] += c.exec.repeat > 1;
   met[Feature::kVariantForced] += !c.exec.variant.empty();
 }
@@ -209,12 +219,16 @@ bool is_decode(const op::StepRow& row, const PlannedRow& plan) {
 }
 bool is_prefill(const op::StepRow& row) { return row.append > 1 && row.queries > 1; }
 
+/// Some head of the row.
 bool sees_nothing(const Case& c, const Sequence& sequence, const PlannedRow& plan, uint32_t query) {
   if (c.mask.encoding == MaskEncoding::kNone && plan.tree_parents.empty()) {
     return visible_range(c.mask, plan, query).size() == 0;
   }
-  const std::vector<uint8_t> visible = visible_slots(c, sequence, plan, query);
-  return std::none_of(visible.begin(), visible.end(), [](uint8_t v) { return v != 0; });
+  for (uint32_t head = 0; head < mask_heads(c); ++head) {
+    const std::vector<uint8_t> visible = visible_slots(c, sequence, plan, {query, head});
+    if (std::none_of(visible.begin(), visible.end(), [](uint8_t v) { return v != 0; })) return true;
+  }
+  return false;
 }
 
 void count_queries(const Case& c, const Sequence& sequence, const PlannedRow& plan,

@@ -60,6 +60,8 @@ enum class Feature : uint8_t {
   kHeadDim128,
   kHeadDim256,
   kHeadDimOther,
+  kValueDim,  // K and V of different dimension
+  kLatent,    // V lies in K
   kSoftcap,
   kAlibi,
   kSinks,
@@ -75,6 +77,7 @@ enum class Feature : uint8_t {
   kMaskFiniteMinimum,
   kMaskBroadcastBatch,
   kMaskBroadcastHead,
+  kMaskByHead,  // a plane for each of several query heads
   kMaskBroadcastQuery,
   // pool
   kPageSlots1,
@@ -111,6 +114,7 @@ enum class Feature : uint8_t {
   kRoundingMmaAmpere,
   kRoundingMmaHopper,
   kSplitForced,
+  kCascade,
   kRepeated,
   kVariantForced,
   // how K and V are stored

@@ -1,5 +1,6 @@
 #include "harness/case/mask_bits.h"
 
+#include "harness/case/data_view.h"
 #include "harness/core/philox.h"
 
 namespace kv {
@@ -39,6 +40,11 @@ bool pattern_shows(const Philox& random, uint64_t row, uint32_t key) {
 
 }  // namespace
 
+uint32_t mask_heads(const Case& c) {
+  const bool shared = c.mask.encoding == MaskEncoding::kNone || c.mask.broadcast_head;
+  return shared ? 1 : c.shape.query_heads;
+}
+
 bool mask_shows(const Case& c, const Sequence& sequence, MaskPlace where) {
   if (c.mask.encoding == MaskEncoding::kNone) return true;
   const uint64_t request = c.mask.broadcast_batch ? 0 : sequence.request.value;
@@ -48,8 +54,11 @@ bool mask_shows(const Case& c, const Sequence& sequence, MaskPlace where) {
     const uint64_t bit = query * sequence.slots.size() + where.key;
     return bit >= 64 || (*c.mask.first_number + request) >> bit & 1;
   }
+  const uint64_t head =
+      mask_heads(c) == 1 ? 0 : source_of(c, {.role = TensorRole::kQuery, .head = where.head}).head;
   const uint64_t number = c.mask.broadcast_batch ? 0 : request + 1;
-  return pattern_shows(Philox{c.data.seed ^ kMaskUse}, number << 32 | query, where.key);
+  return pattern_shows(Philox{c.data.seed ^ kMaskUse ^ head << 40}, number << 32 | query,
+                       where.key);
 }
 
 }  // namespace kv

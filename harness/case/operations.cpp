@@ -248,6 +248,14 @@ Result<void> check_kernel_level(const Case& c) {
   for (const DType type : {shape.query_dtype, shape.output_dtype}) {
     if (dtype_bytes(type) == 1) return refuse("shape: 8-bit queries and outputs are");
   }
+  const bool converts = shape.rope.pairing != RopePairing::kNone ||
+                        shape.kv_scale != KvScale::kNone || dtype_bytes(shape.kv_dtype) == 1;
+  if (shape.value_in_key && converts) {
+    return refuse("shape.value_in_key: RoPE or a quantised cache, where V lies in K, is");
+  }
+  if (c.exec.cascade_slots > 0 && shape.sinks) {
+    return refuse("exec.cascade_slots: a sink, which every part would count, is");
+  }
   if (c.pool.overcommit != 1.0) return refuse("pool.overcommit: overcommitted pools are");
   if (!c.data.tensors_file.empty()) return refuse("data.tensors_file: side-car tensors are");
   if (c.engine) return refuse("engine: cases for engines that own their cache are");

@@ -67,6 +67,7 @@ void fields(auto& walk, S& shape) {
   walk.field("sinks", shape.sinks, Flag{});
   walk.field("rope", shape.rope);
   walk.field("kv_scale", shape.kv_scale, OneOf{});
+  walk.optional("value_in_key", shape.value_in_key, Flag{});
 }
 
 template <Of<Mask> S>
@@ -129,6 +130,7 @@ template <Of<Exec> S>
 void fields(auto& walk, S& exec) {
   walk.field("variant", exec.variant, Text{limits::kNameBytesMax});
   walk.field("split_slots", exec.split_slots, Range<uint64_t>{0, limits::kSplitSlotsMax});
+  walk.optional("cascade_slots", exec.cascade_slots, Range<uint64_t>{0, limits::kSplitSlotsMax});
   walk.field("schedule_seed", exec.schedule_seed, kAnyU64);
   walk.field("rounding", exec.rounding, OneOf{});
   walk.field("rounding_seed", exec.rounding_seed, kAnyU64);

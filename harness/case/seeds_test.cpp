@@ -35,7 +35,7 @@ std::vector<std::string> last_step_matrix(const Case& c) {
     for (const PlannedRow& row : step.rows) {
       for (uint32_t q = 0; q < row.queries; ++q) {
         std::string line;
-        for (const uint8_t v : visible_slots(c, timeline->sequence(row.request), row, q)) {
+        for (const uint8_t v : visible_slots(c, timeline->sequence(row.request), row, {q})) {
           line += v ? '1' : '0';
         }
         lines.push_back(line);

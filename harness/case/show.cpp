@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/case/mask_bits.h"
 #include "harness/case/names.h"
 #include "harness/case/timeline.h"
 
@@ -21,6 +22,7 @@ std::string settings(const Case& c) {
   out += fmt::format("shape  {}, {} over {}, dimension {} (keys) and {} (values), scale {}\n",
                      plural(s.layers, "layer"), plural(s.query_heads, "query head"),
                      plural(s.kv_heads, "kv head"), s.head_dim_k, s.head_dim_v, s.scale);
+  if (s.value_in_key) out += "latent V is the first dimensions of K, in K's memory\n";
   if (s.softcap != 0) out += fmt::format("softcap {}\n", s.softcap);
   if (s.alibi) out += "alibi  slopes for each query head\n";
   if (s.sinks) out += "sinks  a logit for each query head\n";
@@ -42,6 +44,9 @@ std::string settings(const Case& c) {
   out += fmt::format("exec   schedule seed {}, rounding {} (seed {})", c.exec.schedule_seed,
                      name_of(c.exec.rounding), c.exec.rounding_seed);
   if (!c.exec.variant.empty()) out += fmt::format(", variant {}", c.exec.variant);
+  if (c.exec.cascade_slots > 0) {
+    out += fmt::format(", in parts of {} slots, merged", c.exec.cascade_slots);
+  }
   if (c.exec.split_slots > 0) out += fmt::format(", splits of {} slots", c.exec.split_slots);
   if (c.engine) {
     const EngineLevel& e = *c.engine;
@@ -143,9 +148,10 @@ std::string matrix(const Case& c, const Sequence& sequence, const PlannedRow& ro
   const uint32_t columns = std::min(row.kv_length, kShownColumnsMax);
   const uint32_t first = row.kv_length - columns;  // the last slots are the interesting ones
   if (first > 0) out += fmt::format("      (slots 0 to {} are not shown)\n", first - 1);
+  if (mask_heads(c) > 1) out += "      (of head 0; the mask differs from head to head)\n";
   const uint32_t shown = std::min(row.queries, kShownQueriesMax);
   for (uint32_t q = row.queries - shown; q < row.queries; ++q) {
-    const std::vector<uint8_t> visible = visible_slots(c, sequence, row, q);
+    const std::vector<uint8_t> visible = visible_slots(c, sequence, row, {q});
     std::string bits;
     for (uint32_t slot = first; slot < row.kv_length; ++slot) bits += visible[slot] ? '1' : '0';
     const auto seen = std::count(visible.begin(), visible.end(), 1);

@@ -102,10 +102,15 @@ inline int64_t query_slot(const PlannedRow& row, uint32_t query) {
 /// its own.
 Slot slot_or_tokenless(const Case& c, const Sequence& sequence, int64_t slot);
 
-/// Visible keys of query row `query` (0-based among row.queries) as 0/1 for each of row.kv_length
-/// slots, from the definition of the mask over slots: real, causal, window, tree, tensor. This is
-/// for showing and for generators; the reference has its own from its own definition.
+/// One head of a query row. Heads differ where the mask tensor has a plane for each.
+struct QueryHead {
+  uint32_t query = 0;  // 0-based among the row's queries
+  uint32_t head = 0;   // query head
+};
+/// Visible keys of a query row as 0/1 for each of row.kv_length slots, from the definition of the
+/// mask over slots: real, causal, window, tree, tensor. This is for showing and for generators; the
+/// reference has its own from its own definition.
 std::vector<uint8_t> visible_slots(const Case& c, const Sequence& sequence, const PlannedRow& row,
-                                   uint32_t query);
+                                   QueryHead of);
 
 }  // namespace kv

@@ -206,7 +206,7 @@ std::vector<std::string> matrix(const Case& c) {
   std::vector<std::string> lines;
   for (uint32_t q = 0; q < row.queries; ++q) {
     std::string line;
-    for (const uint8_t v : visible_slots(c, walked.timeline.sequence(row.request), row, q)) {
+    for (const uint8_t v : visible_slots(c, walked.timeline.sequence(row.request), row, {q})) {
       line += v ? '1' : '0';
     }
     const SlotRange range = visible_range(c.mask, row, q);
@@ -252,7 +252,7 @@ TEST(Visibility, ATreeRowSeesItsAncestorsAndTheOldTokens) {
   row.append_slots = 3;
   row.tree_parents = {-1, 0, 0};
   const auto sees = [&](uint32_t q) {
-    return visible_slots(c, walked.timeline.sequence(RequestId(0)), row, q);
+    return visible_slots(c, walked.timeline.sequence(RequestId(0)), row, {q});
   };
   EXPECT_EQ(sees(0), (std::vector<uint8_t>{1, 1, 1, 0, 0}));
   EXPECT_EQ(sees(1), (std::vector<uint8_t>{1, 1, 1, 1, 0}));

@@ -90,6 +90,11 @@ Result<void> check_shape(const Shape& shape) {
     return wrong("shape.query_heads", fmt::format("a multiple of kv_heads {}", shape.kv_heads),
                  std::to_string(shape.query_heads));
   }
+  if (shape.value_in_key && shape.head_dim_v > shape.head_dim_k) {
+    return wrong("shape.head_dim_v",
+                 fmt::format("at most head_dim_k {}, as V lies in K", shape.head_dim_k),
+                 std::to_string(shape.head_dim_v));
+  }
   const Rope& rope = shape.rope;
   const bool rotates = rope.pairing != RopePairing::kNone;
   if (rope.dims % 2 != 0 || rope.dims > shape.head_dim_k || rotates != (rope.dims > 0)) {
@@ -139,6 +144,9 @@ Result<void> check_overrides(const Case& c) {
     const bool is_query = o.tensor == 0, is_value = o.tensor == 2;
     const uint32_t heads = is_query ? c.shape.query_heads : c.shape.kv_heads;
     const uint32_t dims = is_value ? c.shape.head_dim_v : c.shape.head_dim_k;
+    if (is_value && c.shape.value_in_key) {
+      return wrong(fmt::format("data.overrides[{}].tensor", i), "0 or 1, as V lies in K", "2");
+    }
     if (o.layer >= c.shape.layers || o.head >= heads || o.dim >= dims) {
       return wrong(fmt::format("data.overrides[{}]", i),
                    fmt::format("layer < {}, head < {}, dim < {}", c.shape.layers, heads, dims),

@@ -40,14 +40,15 @@ bool tree_shows(const Sequence& sequence, const PlannedRow& row, TreePlace where
 }
 
 std::vector<uint8_t> visible_slots(const Case& c, const Sequence& sequence, const PlannedRow& row,
-                                   uint32_t query) {
+                                   QueryHead of) {
+  const uint32_t query = of.query;
   KV_CHECK(sequence.slots.size() >= row.kv_length && query < row.queries,
            "the row is not of this sequence");
   std::vector<uint8_t> visible(row.kv_length);
   for (uint32_t key = 0; key < row.kv_length; ++key) {
     visible[key] = !sequence.slots[key].pad && causal_and_window_allow(c.mask, row, query, key) &&
                    tree_shows(sequence, row, {query_slot(row, query), key}) &&
-                   mask_shows(c, sequence, {query, key});
+                   mask_shows(c, sequence, {query, key, of.head});
   }
   return visible;
 }

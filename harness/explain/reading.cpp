@@ -73,7 +73,8 @@ Reading Scene::honest(const RowAt& at) const {
   const PlannedRow& row = step_.rows[at.row];
   const uint32_t group = case_.shape.query_heads / case_.shape.kv_heads;
   Reading r;
-  const std::vector<uint8_t> visible = visible_slots(case_, sequence(at.row), row, at.query);
+  const std::vector<uint8_t> visible =
+      visible_slots(case_, sequence(at.row), row, {at.query, at.head});
   r.copies.assign(visible.begin(), visible.end());
   r.copies.resize(sequence(at.row).pages.size() * page_slots(), 0);
   for (uint64_t s = 0; s < r.copies.size(); ++s) r.sources.push_back({at.row, s});

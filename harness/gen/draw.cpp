@@ -29,6 +29,7 @@ Case draw(ChoiceSource& choices, const DrawOptions& options) {
   swarm.splits = swarm.splits && options.offered.has(Axis::kSplit);
   swarm.trees = swarm.trees && options.offered.has(Axis::kTree);
   swarm.holes = swarm.holes && options.offered.has(Axis::kPaddingHoles);
+  swarm.cascades = options.offered.has(Axis::kCascade);
   Case c = draw_settings(choices, swarm);
   leave_out(options.offered, c);
   keep_small(options.limits, c.shape);

@@ -53,6 +53,8 @@ void draw_exec(ChoiceSource& choices, const Swarm& swarm, std::span<const std::s
   if (swarm.variants && forced && !variants.empty()) {
     exec.variant = variants[chosen % variants.size()];
   }
+  if (swarm.cascades && !c.shape.sinks && choices.one_in(4))
+    exec.cascade_slots = draw_split(choices, c);
 }
 
 }  // namespace kv

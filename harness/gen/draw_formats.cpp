@@ -43,8 +43,10 @@ void draw_rope(ChoiceSource& choices, Case& c) {
 }  // namespace
 
 void draw_formats(ChoiceSource& choices, const AxisSet& offered, Case& c) {
-  if (choices.one_in(3)) draw_codes(choices, c);
-  if (choices.one_in(3)) draw_rope(choices, c);
+  // Rotated or quantised K that V lies in has no meaning; K and V of two dimensions stay plain.
+  const bool plain = c.shape.head_dim_k != c.shape.head_dim_v || c.shape.value_in_key;
+  if (choices.one_in(3) && !plain) draw_codes(choices, c);
+  if (choices.one_in(3) && !plain) draw_rope(choices, c);
   leave_out(offered, c);
 }
 

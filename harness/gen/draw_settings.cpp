@@ -40,13 +40,34 @@ uint32_t draw_head_dim(ChoiceSource& choices) {
   return choices.pick<uint32_t>({64, 128, 64, 128, 80, 96, 256, odd});
 }
 
+/// K and V of one dimension mostly; else those of prefill for latent attention, or any two.
+void draw_head_dims(ChoiceSource& choices, Shape& shape) {
+  shape.head_dim_k = shape.head_dim_v = draw_head_dim(choices);
+  if (!choices.one_in(6)) return;
+  const uint32_t other = draw_head_dim(choices);
+  shape.head_dim_k = choices.pick<uint32_t>({shape.head_dim_k, 192, 128});
+  shape.head_dim_v = choices.pick<uint32_t>({other, 128, 64});
+}
+
+/// Latent attention in its absorbed form, all query heads over one cache of rows that are K and V;
+/// sometimes in a size that ordinary kernels take.
+void draw_latent(ChoiceSource& choices, Shape& shape) {
+  shape.value_in_key = true;
+  const bool small = shape.query_dtype == DType::kF32 || choices.one_in(3);
+  shape.head_dim_k = small ? choices.pick<uint32_t>({96, 72, 128, 64}) : 576;
+  shape.head_dim_v = small ? 64 : 512;
+  shape.kv_heads = 1;
+  shape.query_heads = choices.pick<uint32_t>({1, 2, 1, 4, 16});
+}
+
 Shape draw_shape(ChoiceSource& choices, const Swarm& swarm) {
   Shape shape;
   const DType type =
       swarm.types ? choices.pick({DType::kF16, DType::kBf16, DType::kF32}) : DType::kF16;
   shape.query_dtype = shape.kv_dtype = shape.output_dtype = type;
-  if (swarm.wide_heads) shape.head_dim_k = shape.head_dim_v = draw_head_dim(choices);
+  if (swarm.wide_heads) draw_head_dims(choices, shape);
   draw_heads(choices, swarm.sharing, shape);
+  if (swarm.wide_heads && choices.one_in(10)) draw_latent(choices, shape);
   if (swarm.layers && choices.one_in(4)) shape.layers = 2;
   // Both operations are correctly rounded everywhere.
   shape.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim_k)));

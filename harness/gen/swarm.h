@@ -19,6 +19,8 @@ struct Swarm {
   bool designs;
   bool schedules, roundings, repeats, splits, variants;  // execution
 
+  bool cascades = true;  // what the plugin offers; no axis of its own: one in eight has one
+
   /// Query rows (in tiles of 16) * slots (in tiles of 16) * query heads * (K + V dimension).
   uint64_t budget = 0;
 };

@@ -113,7 +113,7 @@ class StepCoverage {
               .head = query_head,
               .kv_length = row.kv_length},
              slot_or_tokenless(c_, view_.timeline.sequence(row.request), slot), query);
-    reference::QueryRow one{.query = query.data(), .visible = visible_[at.token]};
+    reference::QueryRow one{.query = query.data(), .visible = visible_.of(at.token, query_head)};
     one.anchor = c_.mask.causal == Causal::kTopLeft ? int64_t{at.query} : slot;
     if (shape.alibi) one.alibi_slope = alibi_slope(c_, {layer, query_head});
     if (shape.sinks) one.sink = sink_logit(c_, {layer, query_head});
@@ -141,8 +141,9 @@ class StepCoverage {
     result.request = row.request;
     for (uint32_t q = 0; q < row.queries; ++q) {
       const RowPlace at{&row, q, first_token + q};
-      if (row_duty(view_, at, visible_[at.token]) != RowDuty::kValues) continue;
       for (uint32_t g = 0; g < group; ++g) {
+        const uint32_t query_head = place.kv_head * group + g;
+        if (row_duty(view_, at, visible_.of(at.token, query_head)) != RowDuty::kValues) continue;
         const uint64_t cost = uint64_t{row.kv_length} * (shape.head_dim_k + shape.head_dim_v);
         if (cost > work) {
           ++out.rows_left_out;
@@ -150,7 +151,6 @@ class StepCoverage {
         }
         work -= cost;
         ++out.rows;
-        const uint32_t query_head = place.kv_head * group + g;
         const RowInputs in = inputs(row, at, place.layer, query_head, head);
         const auto c = reference::row_coverage(in, profile_, shape.output_dtype);
         for (size_t i = 0; i < in.count(); ++i) {

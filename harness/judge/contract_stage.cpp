@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "harness/case/cascade.h"
 #include "harness/case/mask_bits.h"
 #include "harness/plugin/kverify_plugin.h"
 #include "reference/visible.h"
@@ -157,6 +158,28 @@ std::optional<Failure> judge_duty(const Element& e, RowDuty duty, bool finite) {
   return std::nullopt;
 }
 
+struct ResultSizes {
+  uint64_t output = 0, lse = 0;
+  bool fit(const LayerResult& result) const {
+    return result.output.size() == output && result.lse.size() == lse;
+  }
+};
+
+std::string malformed_cascades(const StepView& view, const ResultSizes& sizes) {
+  const size_t parts = cascade_parts(view.c, view.step);
+  const size_t layers = parts == 0 || sizes.lse == 0 ? 0 : view.c.shape.layers;
+  bool fits = view.seen.cascades.size() == layers;
+  for (size_t i = 0; i < layers && fits; ++i) {
+    const CascadeResult& cascade = view.seen.cascades[i];
+    fits = cascade.layer == i && cascade.parts.size() == parts && sizes.fit(cascade.merged);
+    for (const LayerResult& part : cascade.parts) fits = fits && sizes.fit(part);
+  }
+  if (fits) return "";
+  return "results of cascades that are not of " + std::to_string(layers) + " layers, " +
+         std::to_string(parts) + " parts and " + std::to_string(sizes.output) +
+         " bytes of output each";
+}
+
 }  // namespace
 
 std::string malformed(const StepView& view) {
@@ -182,7 +205,7 @@ std::string malformed(const StepView& view) {
              " with " + std::to_string(output) + " and " + std::to_string(lse);
     }
   }
-  return "";
+  return malformed_cascades(view, {output, lse});
 }
 
 std::optional<Failure> judge_status(const OpObservation& seen) {
@@ -211,7 +234,8 @@ std::optional<Failure> judge_trespasses(const OpObservation& seen) {
 }
 
 VisibleSets visible_sets(const StepView& view) {
-  VisibleSets sets;
+  const uint32_t heads = mask_heads(view.c);
+  VisibleSets sets(heads);
   for (const PlannedRow& row : view.step.rows) {
     const Sequence& sequence = view.timeline.sequence(row.request);
     std::vector<uint8_t> real;
@@ -225,9 +249,13 @@ VisibleSets visible_sets(const StepView& view) {
                                            .append_slots = row.append_slots,
                                            .tree_parents = row.tree_parents};
     for (uint32_t q = 0; q < row.queries; ++q) {
-      sets.push_back(reference::visible_keys(geometry, q));
-      for (uint32_t key = 0; key < row.kv_length; ++key) {
-        sets.back()[key] = sets.back()[key] && mask_shows(view.c, sequence, {q, key});
+      const std::vector<uint8_t> geometric = reference::visible_keys(geometry, q);
+      for (uint32_t head = 0; head < heads; ++head) {
+        std::vector<uint8_t> slots = geometric;
+        for (uint32_t key = 0; key < row.kv_length; ++key) {
+          slots[key] = slots[key] && mask_shows(view.c, sequence, {q, key, head});
+        }
+        sets.add(std::move(slots));
       }
     }
   }
@@ -256,14 +284,16 @@ std::optional<Failure> judge_rows(const StepView& view, const VisibleSets& visib
   std::optional<Failure> failure;
   const bool finite = finite_inputs(view.c);
   for_each_query(view.step, [&](const RowPlace& place) {
-    const RowDuty duty = row_duty(view, place, visible[place.token]);
     counts.rows_pad += is_pad_row(view.timeline, place);
-    counts.rows_empty += duty == RowDuty::kEmpty;
-    for (const LayerResult& layer : view.seen.layers) {
-      for (uint32_t head = 0; head < view.c.shape.query_heads && !failure; ++head) {
-        failure = judge_duty(Element{view, layer, place, head}, duty, finite);
+    bool is_empty = false;
+    for (uint32_t head = 0; head < view.c.shape.query_heads && !failure; ++head) {
+      const RowDuty duty = row_duty(view, place, visible.of(place.token, head));
+      is_empty = is_empty || duty == RowDuty::kEmpty;
+      for (const LayerResult& layer : view.seen.layers) {
+        if (!failure) failure = judge_duty(Element{view, layer, place, head}, duty, finite);
       }
     }
+    counts.rows_empty += is_empty;
     return failure.has_value();
   });
   return failure;

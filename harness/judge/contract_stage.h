@@ -18,8 +18,20 @@ std::string malformed(const StepView& view);
 std::optional<Failure> judge_status(const OpObservation& seen);
 std::optional<Failure> judge_trespasses(const OpObservation& seen);
 
-/// visible[token][slot]: what each query row of the step sees.
-using VisibleSets = std::vector<std::vector<uint8_t>>;
+/// What each head of each query row of the step sees: 0/1 for each slot.
+class VisibleSets {
+ public:
+  /// `heads` is 1 when every head sees the same.
+  explicit VisibleSets(uint32_t heads) : heads_(heads) {}
+  void add(std::vector<uint8_t> slots) { sets_.push_back(std::move(slots)); }  // heads innermost
+  const std::vector<uint8_t>& of(uint64_t token, uint32_t head) const {
+    return sets_[token * heads_ + (heads_ == 1 ? 0 : head)];
+  }
+
+ private:
+  uint32_t heads_;
+  std::vector<std::vector<uint8_t>> sets_;
+};
 VisibleSets visible_sets(const StepView& view);
 
 /// What the contract asks of a query row.

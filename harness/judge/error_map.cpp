@@ -69,7 +69,7 @@ class Mapper {
     const auto layer = static_cast<uint32_t>(d_.layer);
     ErrorRow out{.head = head, .query_slot = place.slot()};
     out.here = head == d_.head && out.query_slot == d_.query_slot;
-    if (row_duty(view_, place, visible_[place.token]) != RowDuty::kValues) return out;
+    if (row_duty(view_, place, visible_.of(place.token, head)) != RowDuty::kValues) return out;
     RowInputs in = inputs(place, layer, head);
     const auto finite = [](double x) { return std::isfinite(x); };
     if (in.count() == 0 || !std::all_of(in.keys.begin(), in.keys.end(), finite) ||
@@ -114,7 +114,7 @@ class Mapper {
       keys.push_back(view_.pool.row({layer, false, page}, slot, kv_head).data());
       values.push_back(view_.pool.row({layer, true, page}, slot, kv_head).data());
     }
-    reference::QueryRow row{.query = query.data(), .visible = visible_[place.token]};
+    reference::QueryRow row{.query = query.data(), .visible = visible_.of(place.token, head)};
     row.anchor = c.mask.causal == Causal::kTopLeft ? int64_t{place.query} : place.slot();
     if (s.alibi) row.alibi_slope = alibi_slope(c, {layer, head});
     if (s.sinks) row.sink = sink_logit(c, {layer, head});

@@ -114,9 +114,9 @@ class FakeWorker {
     for (const PlannedRow& row : step.rows) {
       const Sequence& sequence = timeline_.sequence(row.request);
       for (uint32_t q = 0; q < row.queries; ++q) {
-        std::vector<uint8_t> visible = visible_slots(c_, sequence, row, q);
-        if (faults_.visible) faults_.visible(row, q, visible);
         for (uint32_t head = 0; head < s.query_heads; ++head) {
+          std::vector<uint8_t> visible = visible_slots(c_, sequence, row, {q, head});
+          if (faults_.visible) faults_.visible(row, q, visible);
           std::vector<double> o(s.head_dim_v);
           result.lse.push_back(static_cast<float>(attend_row(row, layer, q, head, visible, o)));
           encode_row(s.output_dtype, o.data(), o.size(), out);

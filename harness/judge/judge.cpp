@@ -4,6 +4,7 @@
 #include "harness/core/check.h"
 #include "harness/judge/contract_stage.h"
 #include "harness/judge/device_stage.h"
+#include "harness/judge/merge_stage.h"
 #include "harness/judge/provenance_stage.h"
 #include "harness/judge/value_stage.h"
 #include "harness/plugin/kverify_plugin.h"
@@ -149,6 +150,9 @@ void Judge::State::judge_step(const StepView& view) {
   if (symptom) fail(std::move(*contract));
   if (decided && options.stop_at_failure) return;
   if (auto wrong = values.judge(view, visible, verdict.stats)) fail(std::move(*wrong));
+  if (!decided && view.seen.status == OpStatus::kOk) {
+    if (auto wrong = judge_cascades(view, visible, values, verdict.stats)) fail(std::move(*wrong));
+  }
   if (!decided) judge_repeats(view.seen);
 }
 

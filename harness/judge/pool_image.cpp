@@ -20,8 +20,10 @@ PoolImage::PoolImage(const Case& c)
       page_count_(c.pool.page_count),
       page_slots_(c.pool.page_slots),
       kv_heads_(c.shape.kv_heads),
+      value_in_key_(c.shape.value_in_key),
       key_row_bytes_(c.shape.head_dim_k * dtype_bytes(c.shape.kv_dtype)),
-      value_row_bytes_(c.shape.head_dim_v * dtype_bytes(c.shape.kv_dtype)),
+      value_row_bytes_(value_in_key_ ? key_row_bytes_
+                                     : c.shape.head_dim_v * dtype_bytes(c.shape.kv_dtype)),
       key_poison_(poison_page(c, key_row_bytes_)),
       value_poison_(poison_page(c, value_row_bytes_)) {}
 
@@ -30,6 +32,7 @@ std::string PoolImage::defect(const PageImage& image) const {
     return "an image of layer " + std::to_string(image.layer) + ", page " +
            std::to_string(image.page.value) + ", which do not exist";
   }
+  if (image.value && value_in_key_) return "an image of V, which lies in K";
   const size_t want = size_t{page_slots_} * slot_bytes(image.value);
   if (image.bytes.size() == want) return "";
   return "an image of " + std::to_string(image.bytes.size()) + " bytes of a page of " +
@@ -39,7 +42,7 @@ std::string PoolImage::defect(const PageImage& image) const {
 void PoolImage::replace(const PageImage& image) { pages_[place_of(image)] = image.bytes; }
 
 std::span<const std::byte> PoolImage::page(const PagePlace& place) const {
-  const auto found = pages_.find(place);
+  const auto found = pages_.find({place.layer, place.value && !value_in_key_, place.page});
   if (found != pages_.end()) return found->second;
   return place.value ? value_poison_ : key_poison_;
 }

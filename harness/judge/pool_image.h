@@ -1,6 +1,7 @@
 // Purpose: what the pages of the cache hold, as far as the worker has reported.
 // Contract: a page that was never reported holds the pool's poison. Pages are dense:
-// [page_slots][kv_heads][head_dim], in the cache's dtype.
+// [page_slots][kv_heads][head_dim], in the cache's dtype. Where V lies in K, its pages are K's, and
+// so are the bytes of its rows and slots: a row of V is the beginning of what row() gives.
 #pragma once
 
 #include <cstddef>
@@ -41,6 +42,7 @@ class PoolImage {
 
  private:
   uint32_t layers_, page_count_, page_slots_, kv_heads_;
+  bool value_in_key_;
   uint32_t key_row_bytes_, value_row_bytes_;
   std::vector<std::byte> key_poison_, value_poison_;  // one page each
   std::map<PagePlace, std::vector<std::byte>> pages_;

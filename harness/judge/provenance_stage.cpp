@@ -57,7 +57,8 @@ class Provenance {
     for (const auto& [place, image] : images_) all.insert(place);
     for (const auto& [where, slot] : new_slots_) {
       for (uint32_t layer = 0; layer < view_.c.shape.layers; ++layer) {
-        for (bool value : {false, true}) all.insert({layer, value, where.first});
+        all.insert({layer, false, where.first});
+        if (!view_.c.shape.value_in_key) all.insert({layer, true, where.first});
       }
     }
     return all;
@@ -85,7 +86,7 @@ class Provenance {
           token_bytes(view_, *want.row, want.slot, place, scratch_);
         }
         expected = scratch_;
-        counts.slots += place.value;
+        counts.slots += place.value || view_.c.shape.value_in_key;
       }
       if (std::memcmp(expected.data(), got.data(), bytes) == 0) continue;
       if (mismatches_.size() == kMismatchesMax) return;

@@ -100,13 +100,12 @@ void HeadJudge::gather_queries(double sample) {
   const size_t bytes = row_bytes(shape, TensorRole::kQuery);
   for (uint32_t q = 0; q < work_.row->queries; ++q) {
     const RowPlace place{work_.row, q, work_.first_token + q};
-    if (row_duty(view_, place, visible_[place.token]) != RowDuty::kValues) continue;
-    if (!sampled(view_.c, work_, place.token, sample)) {
-      stats_.rows_left_out += group;
-      continue;
-    }
+    const bool taken = sampled(view_.c, work_, place.token, sample);
     for (uint32_t g = 0; g < group; ++g) {
-      elements_.push_back({place, work_.layer, work_.kv_head * group + g});
+      const uint32_t head = work_.kv_head * group + g;
+      if (row_duty(view_, place, visible_.of(place.token, head)) != RowDuty::kValues) continue;
+      if (taken) elements_.push_back({place, work_.layer, head});
+      stats_.rows_left_out += !taken;
     }
   }
   query_bytes_.resize(elements_.size() * bytes);
@@ -124,7 +123,8 @@ void HeadJudge::gather_queries(double sample) {
              slot_or_tokenless(view_.c, sequence, slot), out);
     const HeadPlace head{work_.layer, elements_[r].head};
     const bool top_left = view_.c.mask.causal == Causal::kTopLeft;
-    QueryRow query{.query = out.data(), .visible = visible_[elements_[r].place.token]};
+    QueryRow query{.query = out.data(),
+                   .visible = visible_.of(elements_[r].place.token, elements_[r].head)};
     query.anchor = top_left ? int64_t{elements_[r].place.query} : slot;
     if (shape.alibi) query.alibi_slope = alibi_slope(view_.c, head);
     if (shape.sinks) query.sink = sink_logit(view_.c, head);

@@ -25,6 +25,7 @@ class ValueStage {
   /// Adds to `stats`. `view.pool` must be the image after the step.
   std::optional<Failure> judge(const StepView& view, const VisibleSets& visible,
                                VerdictStats& stats);
+  const std::string& arithmetic() const { return options_.arithmetic; }
 
  private:
   ValueOptions options_;  // of the works: what is left

@@ -102,6 +102,9 @@ typedef struct kv_attention_shape {
   double rope_theta;
   uint32_t kv_scale;              /* KV_SCALE_*: granularity of dequantisation scales */
   uint32_t tree;                  /* 1: rows of some steps carry a tree mask */
+  uint32_t value_in_key;          /* 1: V is the first head_dim_v dimensions of K (latent attention
+                                     in its absorbed form). The value cache, and append's value,
+                                     are views of K's memory, with K's strides */
 } kv_attention_shape;
 
 /* One batch, described on the host, for planning. */
@@ -199,6 +202,20 @@ typedef struct kv_attend_args {
   const DLTensor* tree_first_slots; /* int32 [rows]; NULL exactly when tree_mask is */
 } kv_attend_args;
 
+/* Several states of the same queries over disjoint sets of keys become one: what attend returned
+ * for each, called with the same shape and other key_begin and key_end (a prefix that requests
+ * share and what each has of its own; parts of a context). */
+typedef struct kv_merge_args {
+  uint32_t struct_bytes;
+  const kv_attention_shape* shape;
+  DLTensor outputs;               /* [states, tokens, query_heads, head_dim_v], output dtype */
+  DLTensor lses;                  /* float32, for each state as conventions.lse_layout and lse_base
+                                     say. A state whose queries saw nothing has the empty row's LSE;
+                                     it weighs nothing */
+  DLTensor output, lse;           /* as in kv_attend_args; the empty row where all states are */
+  void* stream;
+} kv_merge_args;
+
 typedef struct kv_kernel_level {
   uint32_t struct_bytes;
   /* KV_OK, or KV_UNSUPPORTED with the reason. No device work. */
@@ -210,6 +227,7 @@ typedef struct kv_kernel_level {
   kv_status (*attend)(const kv_attend_args* args, kv_error* why);
   /* Names that kv_batch.variant may force, ended by NULL; they live for ever. NULL: none. */
   const char* const* variants;
+  kv_status (*merge)(const kv_merge_args* args, kv_error* why); /* NULL: not offered */
 } kv_kernel_level;
 
 /* ---------------------------------------------------------------- engine level */

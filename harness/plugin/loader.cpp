@@ -118,7 +118,8 @@ Result<void> check_kernel_level(const kv_kernel_level& level) {
 
 Result<std::vector<std::string>> variants_of(const kv_kernel_level& level) {
   std::vector<std::string> names;
-  if (level.struct_bytes < sizeof level || level.variants == nullptr) return names;
+  const size_t needed = offsetof(kv_kernel_level, variants) + sizeof level.variants;
+  if (level.struct_bytes < needed || level.variants == nullptr) return names;
   while (level.variants[names.size()] != nullptr) {
     if (names.size() == kVariantsMax)
       return bad_input("the plugin's kv_kernel_level.variants has more than " +
@@ -129,7 +130,21 @@ Result<std::vector<std::string>> variants_of(const kv_kernel_level& level) {
   return names;
 }
 
+/// cuBLAS, for a plugin on the CPU device that needs it: the drop-in beside the runtime's, which
+/// the plugin then finds by its name. Where it was not built the dynamic linker looks further.
+void load_drop_ins(const ElfFacts& facts, const CudaRuntime& runtime) {
+  constexpr const char* kCublas = "libcublas.so.13";
+  if (runtime.device != DeviceKind::kCpu || std::ranges::count(facts.needed, kCublas) == 0) return;
+  const auto drop_in = std::filesystem::path(runtime.path).replace_filename(kCublas);
+  dlopen(drop_in.c_str(), RTLD_NOW | RTLD_GLOBAL);
+}
+
 }  // namespace
+
+MergeFunction merge_of(const kv_kernel_level& level) {
+  const size_t needed = offsetof(kv_kernel_level, merge) + sizeof level.merge;
+  return level.struct_bytes < needed ? nullptr : level.merge;
+}
 
 Result<LoadedPlugin> check_plugin(const kv_plugin* api) {
   if (api == nullptr) return bad_input(std::string(kEntry) + "() returned NULL");
@@ -157,6 +172,7 @@ Result<LoadedPlugin> load_plugin(const std::string& path, const CudaRuntime& run
   KV_RETURN_IF_ERROR(check_runtime_of(path, facts));
   // A name without a slash would be searched for in the system's folders.
   const std::string absolute = std::filesystem::absolute(path);
+  load_drop_ins(facts, runtime);
   void* handle = dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return bad_input("the plugin cannot be loaded: " + printable(dlerror()));
   KV_RETURN_IF_ERROR(check_loaded_objects(runtime));

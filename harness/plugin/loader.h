@@ -24,6 +24,10 @@ struct LoadedPlugin {
   std::vector<std::string> variants;  // printable
 };
 
+/// The level's merge, or NULL when the plugin does not offer it, or was built before there was one.
+using MergeFunction = kv_status (*)(const kv_merge_args*, kv_error*);
+MergeFunction merge_of(const kv_kernel_level& level);
+
 Result<LoadedPlugin> load_plugin(const std::string& path, const CudaRuntime& runtime);
 
 /// Refuses an object with device code that uses a CUDA runtime other than the one that kverify can

@@ -15,8 +15,9 @@ const char* phase_name(uint32_t phase) {
                                  "append",
                                  "attend",
                                  "device synchronisation",
-                                 "reading results back"};
-  static_assert(kNames.size() == static_cast<size_t>(Phase::kReadingBack) + 1);
+                                 "reading results back",
+                                 "merge"};
+  static_assert(kNames.size() == static_cast<size_t>(Phase::kMerge) + 1);
   return phase < kNames.size() ? kNames[phase] : "an unknown place";
 }
 

@@ -19,6 +19,7 @@ enum class Phase : uint32_t {
   kAttend,
   kSynchronising,
   kReadingBack,
+  kMerge,
 };
 
 /// "attend", or "an unknown place" for a value that is none of them.

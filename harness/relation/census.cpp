@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "harness/case/data.h"
+#include "harness/case/mask_bits.h"
 
 namespace kv {
 namespace {
@@ -18,9 +19,10 @@ struct Counts {
   size_t keys = 0;
 };
 
-Counts count_codes(const Case& c, const Timeline& timeline, const RowPlace& place) {
+/// `head` is one of those that the mask tells apart.
+Counts count_codes(const Case& c, const Timeline& timeline, const RowPlace& place, uint32_t head) {
   const Sequence& sequence = timeline.sequence(place.row->request);
-  const auto visible = visible_slots(c, sequence, *place.row, place.query);
+  const auto visible = visible_slots(c, sequence, *place.row, {place.query, head});
   const uint32_t dims = c.shape.head_dim_v;
   Counts counts{.column = std::vector<double>(dims), .keys = 0};
   std::vector<std::byte> row(row_bytes(c.shape, TensorRole::kValue));
@@ -36,11 +38,16 @@ Counts count_codes(const Case& c, const Timeline& timeline, const RowPlace& plac
   return counts;
 }
 
-std::optional<Failure> judge_row(const Seen& seen, const OpObservation& op, const RowPlace& place,
-                                 const Counts& counts) {
+/// Query heads [first, end).
+struct Heads {
+  uint32_t first = 0, end = 0;
+};
+
+std::optional<Failure> judge_heads(const Seen& seen, const OpObservation& op, const RowPlace& place,
+                                   const Counts& counts, Heads heads) {
   const Shape& shape = seen.c.shape;
   const uint32_t bytes = dtype_bytes(shape.output_dtype);
-  for (uint32_t head = 0; head < shape.query_heads; ++head) {
+  for (uint32_t head = heads.first; head < heads.end; ++head) {
     for (uint32_t d = 0; d < shape.head_dim_v; ++d) {
       const uint64_t element = (place.token * shape.query_heads + head) * shape.head_dim_v + d;
       uint32_t bits = 0;
@@ -60,12 +67,25 @@ std::optional<Failure> judge_row(const Seen& seen, const OpObservation& op, cons
   return std::nullopt;
 }
 
+std::optional<Failure> judge_row(const Seen& seen, const Timeline& timeline,
+                                 const OpObservation& op, const RowPlace& place) {
+  const uint32_t apart = mask_heads(seen.c), heads = seen.c.shape.query_heads;
+  for (uint32_t head = 0; head < apart; ++head) {
+    const Counts counts = count_codes(seen.c, timeline, place, head);
+    if (counts.keys == 0 || counts.keys > kKeysMax) continue;
+    const Heads judged = apart == 1 ? Heads{0, heads} : Heads{head, head + 1};
+    if (auto failure = judge_heads(seen, op, place, counts, judged)) return failure;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Failure> wrong_census(const Seen& seen) {
   const Shape& shape = seen.c.shape;
   // 8-bit codes do not hold the position codes exactly.
-  if (shape.sinks || shape.alibi || dtype_bytes(shape.kv_dtype) == 1) return std::nullopt;
+  if (shape.sinks || shape.alibi || shape.value_in_key || dtype_bytes(shape.kv_dtype) == 1)
+    return std::nullopt;
   if (seen.c.mask.encoding == MaskEncoding::kAdditive) return std::nullopt;
   Timeline timeline = Timeline::create(seen.c).value();
   std::optional<Failure> failure;
@@ -74,9 +94,7 @@ std::optional<Failure> wrong_census(const Seen& seen) {
     if (seen.ops[i].layers.empty()) continue;
     for_each_query(step, [&](const RowPlace& place) {
       if (is_pad_row(timeline, place)) return false;
-      const Counts counts = count_codes(seen.c, timeline, place);
-      if (counts.keys > 0 && counts.keys <= kKeysMax)
-        failure = judge_row(seen, seen.ops[i], place, counts);
+      failure = judge_row(seen, timeline, seen.ops[i], place);
       return failure.has_value();
     });
     if (failure) return failure;

@@ -7,8 +7,11 @@
 namespace kv {
 namespace {
 
-/// Overrides name places; they do not move with what a view moves.
-bool is_designed(const Case& c) { return c.data.overrides.empty() && c.data.tensors_file.empty(); }
+/// Overrides name places; they do not move with what a view moves. Nor does V move alone that lies
+/// in K.
+bool is_designed(const Case& c) {
+  return c.data.overrides.empty() && c.data.tensors_file.empty() && !c.shape.value_in_key;
+}
 
 bool heads_differ(const Shape& shape) {
   return shape.alibi || shape.sinks || shape.kv_scale == KvScale::kHead;

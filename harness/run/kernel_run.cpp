@@ -60,6 +60,8 @@ class KernelRun {
     KV_ASSIGN_OR_RETURN(Timeline timeline, Timeline::create(case_));
     KV_RETURN_IF_ERROR(configure_device());
     KV_RETURN_IF_ERROR(ask_support());
+    if (case_.exec.cascade_slots > 0 && merge_of(*bench_.plugin.api->kernel) == nullptr)
+      return unsupported("exec.cascade_slots: the plugin does not merge states");
     bench_.status.enter(Phase::kPreparing);
     KV_ASSIGN_OR_RETURN(void* const stream, stream_.create());
     KV_RETURN_IF_ERROR(create_pools());
@@ -95,17 +97,17 @@ class KernelRun {
   }
 
   /// The pages of a request that ends hold bytes which nobody may use any more.
-  void retire_pages(const Timeline& timeline) const {
+  void retire_pages(const Timeline& timeline) {
     std::visit(
         [&](const auto& op) {
           using Operation = std::decay_t<decltype(op)>;
           if constexpr (std::is_same_v<Operation, op::Finish> ||
                         std::is_same_v<Operation, op::Cancel>) {
-            for (const LayerPools& layer : pools_) {
-              layer.key.retire(timeline.sequence(op.request).pages);
-              layer.value.retire(timeline.sequence(op.request).pages);
-              layer.key_scale.retire(timeline.sequence(op.request).pages);
-              layer.value_scale.retire(timeline.sequence(op.request).pages);
+            for (LayerPools& layer : pools_) {
+              const auto& pages = timeline.sequence(op.request).pages;
+              layer.each([&](PoolMemory& pool) { pool.retire(pages); });
+              layer.key_scale.retire(pages);
+              layer.value_scale.retire(pages);
             }
           }
         },
@@ -146,16 +148,16 @@ class KernelRun {
     for (uint32_t layer = 0; layer < case_.shape.layers; ++layer) {
       KV_ASSIGN_OR_RETURN(PoolMemory key,
                           PoolMemory::create(case_, {layer, false}, bench_.runtime));
-      KV_ASSIGN_OR_RETURN(PoolMemory value,
-                          PoolMemory::create(case_, {layer, true}, bench_.runtime));
       KV_ASSIGN_OR_RETURN(
           ScaleMemory key_scale,
           ScaleMemory::create(case_, {.layer = layer, .value = false}, bench_.runtime));
       KV_ASSIGN_OR_RETURN(
           ScaleMemory value_scale,
           ScaleMemory::create(case_, {.layer = layer, .value = true}, bench_.runtime));
-      pools_.push_back(
-          {std::move(key), std::move(value), std::move(key_scale), std::move(value_scale)});
+      pools_.push_back({std::move(key), {}, std::move(key_scale), std::move(value_scale)});
+      if (case_.shape.value_in_key) continue;
+      KV_ASSIGN_OR_RETURN(pools_.back().value,
+                          PoolMemory::create(case_, {layer, true}, bench_.runtime));
     }
     return {};
   }

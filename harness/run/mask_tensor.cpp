@@ -107,7 +107,7 @@ MaskTensor make_mask(const Case& c, const Timeline& timeline, const PlannedStep&
         visible.assign(slots, 1);
         const bool live = q < std::max(live_queries, mask.broadcast_query ? 1u : 0u);
         for (uint32_t key = 0; live && key < row.kv_length; ++key) {
-          visible[key] = mask_shows(c, sequence, {q, key});
+          visible[key] = mask_shows(c, sequence, {q, key, head});
         }
         writer.row(visible);
       }

@@ -69,6 +69,13 @@ struct LayerResult {
   std::vector<float> lse;         // [tokens][query_heads], natural log or base 2 as declared
 };
 
+/// The same step in parts, and their merge (exec.cascade_slots), of one layer.
+struct CascadeResult {
+  uint32_t layer = 0;
+  std::vector<LayerResult> parts;
+  LayerResult merged;
+};
+
 /// A page of one layer whose bytes differ from when they were last reported.
 struct PageImage {
   uint32_t layer = 0;
@@ -103,8 +110,9 @@ struct OpObservation {
   std::string message;
   std::string variant;
   DeclaredProfile profile;
-  std::vector<LayerResult> layers;  // of a Step
-  std::vector<PageImage> pages;     // changed by this operation
+  std::vector<LayerResult> layers;      // of a Step
+  std::vector<CascadeResult> cascades;  // of a Step, one for each layer, where the case asks for it
+  std::vector<PageImage> pages;         // changed by this operation
   std::vector<Trespass> trespasses;
   std::vector<RepeatDifference> repeat_differences;
   std::vector<DeviceFinding> findings;  // new since the previous operation

@@ -69,9 +69,9 @@ Result<void> PoolMemory::poison(const Case& c) {
   return {};
 }
 
-Tensor PoolMemory::tensor() const {
+Tensor PoolMemory::tensor(uint32_t dims) const {
   const auto stride = static_cast<int64_t>(page_stride_bytes_ / dtype_bytes(dtype_));
-  return Tensor(memory_.data(), dl_type(dtype_), {page_count_, page_slots_, kv_heads_, head_dim_},
+  return Tensor(memory_.data(), dl_type(dtype_), {page_count_, page_slots_, kv_heads_, dims},
                 {stride, strides_.slot, strides_.head, 1});
 }
 

@@ -30,7 +30,9 @@ class PoolMemory {
   static Result<PoolMemory> create(const Case& c, Place place, const CudaRuntime& runtime);
 
   /// [pages, page_slots, kv_heads, head_dim]
-  Tensor tensor() const;
+  Tensor tensor() const { return tensor(head_dim_); }
+  /// Its first `dims` dimensions.
+  Tensor tensor(uint32_t dims) const;
 
   void open_for_writing(std::span<const PageId> pages) const;
   void close(std::span<const PageId> pages) const;

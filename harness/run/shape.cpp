@@ -61,6 +61,7 @@ kv_attention_shape plugin_shape(const Case& c) {
   shape.rope_theta = c.shape.rope.theta;
   shape.kv_scale = static_cast<uint32_t>(c.shape.kv_scale);
   shape.tree = has_trees(c);
+  shape.value_in_key = c.shape.value_in_key;
   return shape;
 }
 

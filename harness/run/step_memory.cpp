@@ -92,10 +92,28 @@ Result<void> LayerMemory::spoil_outputs(const DeviceBuffer& workspace, Poison po
   return {};
 }
 
+Tensor lse_tensor(const Shape& shape, const kv_conventions& conventions, void* data,
+                  int64_t tokens) {
+  const int64_t heads = shape.query_heads;
+  if (conventions.lse_layout == KV_LSE_HEAD_MAJOR) {
+    return Tensor(data, kDlFloat32, {heads, tokens});
+  }
+  return Tensor(data, kDlFloat32, {tokens, heads});
+}
+
+std::vector<float> token_major(const Shape& shape, const kv_conventions& conventions,
+                               std::span<const float> stored) {
+  std::vector<float> result(stored.begin(), stored.end());
+  if (conventions.lse_layout != KV_LSE_HEAD_MAJOR) return result;
+  const uint64_t heads = shape.query_heads, tokens = stored.size() / heads;
+  for (uint64_t head = 0; head < heads; ++head)
+    for (uint64_t token = 0; token < tokens; ++token)
+      result[token * heads + head] = stored[head * tokens + token];
+  return result;
+}
+
 Tensor LayerMemory::lse_tensor() const {
-  const int64_t tokens = size_.query_tokens, heads = shape_->query_heads;
-  if (head_major_) return Tensor(lse.data(), kDlFloat32, {heads, tokens});
-  return Tensor(lse.data(), kDlFloat32, {tokens, heads});
+  return kv::lse_tensor(*shape_, conventions_, lse.data(), size_.query_tokens);
 }
 
 Result<LayerResult> LayerMemory::read_result() const {
@@ -105,15 +123,7 @@ Result<LayerResult> LayerMemory::read_result() const {
   KV_RETURN_IF_ERROR(output.download(result.output));
   std::vector<float> stored(lse.bytes() / sizeof(float));
   KV_RETURN_IF_ERROR(lse.download(std::as_writable_bytes(std::span(stored))));
-  if (!head_major_) {
-    result.lse = std::move(stored);
-    return result;
-  }
-  result.lse.resize(stored.size());
-  const uint64_t tokens = size_.query_tokens, heads = shape_->query_heads;
-  for (uint64_t head = 0; head < heads; ++head)
-    for (uint64_t token = 0; token < tokens; ++token)
-      result.lse[token * heads + head] = stored[head * tokens + token];
+  result.lse = token_major(*shape_, conventions_, stored);
   return result;
 }
 

@@ -50,6 +50,12 @@ struct StepTables {
   Result<void> add_trespasses(std::vector<Trespass>& found) const;
 };
 
+/// LSE of a plugin's layout at `data`, and values in that layout as token major.
+Tensor lse_tensor(const Shape& shape, const kv_conventions& conventions, void* data,
+                  int64_t tokens);
+std::vector<float> token_major(const Shape& shape, const kv_conventions& conventions,
+                               std::span<const float> stored);
+
 class LayerMemory {
  public:
   struct Size {
@@ -57,7 +63,7 @@ class LayerMemory {
     uint32_t query_tokens = 0;
   };
   LayerMemory(const Shape& shape, const kv_conventions& conventions, Size size)
-      : shape_(&shape), head_major_(conventions.lse_layout == KV_LSE_HEAD_MAJOR), size_(size) {}
+      : shape_(&shape), conventions_(conventions), size_(size) {}
 
   InputBuffer key, value, query;
   InputBuffer alibi_slopes, sinks;  // no memory where the case has none
@@ -73,7 +79,7 @@ class LayerMemory {
 
  private:
   const Shape* shape_;
-  bool head_major_;
+  kv_conventions conventions_;
   Size size_;
 };
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "harness/case/cascade.h"
 #include "harness/case/head_inputs.h"
 #include "harness/plugin/text.h"
 #include "harness/run/batch.h"
+#include "harness/run/cascade_memory.h"
 #include "harness/run/plugin_call.h"
 #include "harness/run/step_data.h"
 #include "harness/run/step_memory.h"
@@ -93,8 +95,7 @@ class StepRun {
     KV_ASSIGN_OR_RETURN(LayerMemory memory, make_layer_memory(layer));
     for (ScaleMemory* scales : {&pools.key_scale, &pools.value_scale})
       KV_RETURN_IF_ERROR(scales->write(context_.c, timeline_, step_));
-    pools.key.open_for_writing(batch_.written_pages);
-    pools.value.open_for_writing(batch_.written_pages);
+    pools.each([&](PoolMemory& pool) { pool.open_for_writing(batch_.written_pages); });
     bool go_on = batch_.appended_tokens == 0 || append(pools, memory);
     if (go_on && batch_.query_tokens > 0) {
       KV_RETURN_IF_ERROR(memory.spoil_outputs(workspace_, context_.c.pool.poison));
@@ -102,13 +103,13 @@ class StepRun {
     }
     // Also after a refusal: whatever was launched must have ended before memory is looked at.
     go_on = call_.synchronize(context_.stream) && go_on;
-    pools.key.close(batch_.written_pages);
-    pools.value.close(batch_.written_pages);
+    pools.each([&](PoolMemory& pool) { pool.close(batch_.written_pages); });
     if (go_on && batch_.query_tokens > 0) {
       context_.bench.status.enter(Phase::kReadingBack);
       KV_ASSIGN_OR_RETURN(LayerResult result, memory.read_result());
       observation_.layers.push_back(std::move(result));
       KV_RETURN_IF_ERROR(repeat_attend(pools, memory));
+      KV_RETURN_IF_ERROR(run_cascade(pools, memory, layer));
     }
     for (const ScaleMemory* scales : {&pools.key_scale, &pools.value_scale})
       KV_RETURN_IF_ERROR(scales->add_trespasses(observation_.trespasses));
@@ -124,9 +125,11 @@ class StepRun {
     LayerMemory memory(context_.c.shape, context_.bench.plugin.api->conventions,
                        {.layer = layer, .query_tokens = batch_.query_tokens});
     KV_ASSIGN_OR_RETURN(memory.key, upload(TensorRole::kKey, "key"));
-    KV_ASSIGN_OR_RETURN(memory.value, upload(TensorRole::kValue, "value"));
-    KV_ASSIGN_OR_RETURN(memory.query, upload(TensorRole::kQuery, "query"));
     const Shape& shape = context_.c.shape;
+    if (!shape.value_in_key) {
+      KV_ASSIGN_OR_RETURN(memory.value, upload(TensorRole::kValue, "value"));
+    }
+    KV_ASSIGN_OR_RETURN(memory.query, upload(TensorRole::kQuery, "query"));
     const auto upload_heads = [&](const char* name, auto value_of) -> Result<InputBuffer> {
       std::vector<float> values;
       for (uint32_t head = 0; head < shape.query_heads; ++head)
@@ -147,9 +150,12 @@ class StepRun {
     const Shape& shape = context_.c.shape;
     const int64_t tokens = batch_.appended_tokens;
     const DLDataType type = dl_type(tensor_dtype(shape, TensorRole::kKey));
-    Tensor key_pages = pools.key.tensor(), value_pages = pools.value.tensor();
+    Tensor key_pages = pools.key.tensor(), value_pages = pools.value_tensor(shape);
     Tensor key(memory.key.data(), type, {tokens, shape.kv_heads, shape.head_dim_k});
-    Tensor value(memory.value.data(), type, {tokens, shape.kv_heads, shape.head_dim_v});
+    const int64_t heads = shape.kv_heads;
+    const int64_t value_dim = shape.value_in_key ? shape.head_dim_k : shape.head_dim_v;
+    Tensor value(shape.value_in_key ? memory.key.data() : memory.value.data(), type,
+                 {tokens, heads, shape.head_dim_v}, {heads * value_dim, value_dim, 1});
     Tensor table = tables_.block_table(batch_);
     Tensor offsets(tables_.append_offsets.data(), kDlInt32, {int64_t{batch_.rows} + 1});
     Tensor first_slots(tables_.first_slots.data(), kDlInt32, {batch_.rows});
@@ -169,20 +175,33 @@ class StepRun {
     });
   }
 
+  /// Where attend writes, and which slots it may see.
+  struct AttendPlace {
+    Tensor key_begin, key_end, output, lse;
+  };
+  AttendPlace whole_step(const LayerMemory& memory) const {
+    const Shape& shape = context_.c.shape;
+    return {Tensor(tables_.key_begin.data(), kDlInt32, {batch_.rows}),
+            Tensor(tables_.key_end.data(), kDlInt32, {batch_.rows}),
+            Tensor(memory.output.data(), dl_type(shape.output_dtype),
+                   {batch_.query_tokens, shape.query_heads, shape.head_dim_v}),
+            memory.lse_tensor()};
+  }
+
   bool attend(const LayerPools& pools, const LayerMemory& memory) {
+    AttendPlace place = whole_step(memory);
+    return attend(pools, memory, place);
+  }
+
+  bool attend(const LayerPools& pools, const LayerMemory& memory, AttendPlace& place) {
     const Shape& shape = context_.c.shape;
     const int64_t tokens = batch_.query_tokens, rows = batch_.rows;
-    Tensor key_pages = pools.key.tensor(), value_pages = pools.value.tensor();
+    Tensor key_pages = pools.key.tensor(), value_pages = pools.value_tensor(shape);
     Tensor table = tables_.block_table(batch_);
     Tensor query(memory.query.data(), dl_type(shape.query_dtype),
                  {tokens, shape.query_heads, shape.head_dim_k});
     Tensor query_offsets(tables_.query_offsets.data(), kDlInt32, {rows + 1});
     Tensor kv_lengths(tables_.kv_lengths.data(), kDlInt32, {rows});
-    Tensor key_begin(tables_.key_begin.data(), kDlInt32, {rows});
-    Tensor key_end(tables_.key_end.data(), kDlInt32, {rows});
-    Tensor output(memory.output.data(), dl_type(shape.output_dtype),
-                  {tokens, shape.query_heads, shape.head_dim_v});
-    Tensor lse = memory.lse_tensor();
     kv_attend_args args = {};
     args.struct_bytes = sizeof args;
     args.shape = &context_.shape;
@@ -191,10 +210,10 @@ class StepRun {
     args.query = query.view();
     args.query_offsets = query_offsets.view();
     args.kv_lengths = kv_lengths.view();
-    args.key_begin = key_begin.view();
-    args.key_end = key_end.view();
-    args.output = output.view();
-    args.lse = lse.view();
+    args.key_begin = place.key_begin.view();
+    args.key_end = place.key_end.view();
+    args.output = place.output.view();
+    args.lse = place.lse.view();
     args.workspace = workspace_.data();
     const MaskTensor& m = batch_.mask;
     Tensor mask(tables_.mask.data(), m.type, {m.shape[0], m.shape[1], m.shape[2], m.shape[3]});
@@ -214,6 +233,50 @@ class StepRun {
     args.stream = context_.stream;
     return call_.run(Phase::kAttend, [&](const kv_kernel_level& plugin, kv_error* why) {
       return plugin.attend(&args, why);
+    });
+  }
+
+  Result<void> run_cascade(const LayerPools& pools, const LayerMemory& memory, uint32_t layer) {
+    const Case& c = context_.c;
+    const uint32_t parts = cascade_parts(c, step_);
+    if (parts == 0) return {};
+    KV_ASSIGN_OR_RETURN(
+        CascadeMemory cascade,
+        CascadeMemory::create(c, context_.bench.plugin.api->conventions, context_.bench.runtime,
+                              {.layer = layer, .tokens = batch_.query_tokens, .parts = parts}));
+    bool go_on = true;
+    for (uint32_t part = 0; part < parts && go_on; ++part) {
+      context_.bench.status.enter(Phase::kPreparing);
+      KV_RETURN_IF_ERROR(cascade.set_ranges(c, step_, batch_, part, context_.bench.runtime));
+      AttendPlace place{cascade.key_begin(batch_.rows), cascade.key_end(batch_.rows),
+                        cascade.part_output(part), cascade.part_lse(part)};
+      go_on = attend(pools, memory, place);
+      go_on = call_.synchronize(context_.stream) && go_on;
+    }
+    cascade.close_states();
+    go_on = go_on && merge(cascade);
+    go_on = call_.synchronize(context_.stream) && go_on;
+    KV_RETURN_IF_ERROR(cascade.add_trespasses(observation_.trespasses));
+    if (!go_on) return {};
+    context_.bench.status.enter(Phase::kReadingBack);
+    KV_ASSIGN_OR_RETURN(CascadeResult result, cascade.read());
+    observation_.cascades.push_back(std::move(result));
+    return {};
+  }
+
+  bool merge(const CascadeMemory& cascade) {
+    Tensor outputs = cascade.outputs(), lses = cascade.lses();
+    AttendPlace merged = whole_step(cascade.merged());
+    kv_merge_args args = {};
+    args.struct_bytes = sizeof args;
+    args.shape = &context_.shape;
+    args.outputs = outputs.view();
+    args.lses = lses.view();
+    args.output = merged.output.view();
+    args.lse = merged.lse.view();
+    args.stream = context_.stream;
+    return call_.run(Phase::kMerge, [&](const kv_kernel_level& plugin, kv_error* why) {
+      return merge_of(plugin)(&args, why);
     });
   }
 
@@ -264,13 +327,16 @@ class StepRun {
 
   Result<void> read_pages() {
     for (LayerPools& layer : context_.pools) {
-      for (PoolMemory* pool : {&layer.key, &layer.value}) {
-        KV_ASSIGN_OR_RETURN(auto images, pool->changed_pages(batch_.written_pages));
-        std::move(images.begin(), images.end(), std::back_inserter(observation_.pages));
-        KV_ASSIGN_OR_RETURN(const auto damage, pool->damaged_red_zone());
-        if (damage) observation_.trespasses.push_back(*damage);
-      }
+      KV_RETURN_IF_ERROR(read_pages(layer.key));
+      if (layer.value) KV_RETURN_IF_ERROR(read_pages(*layer.value));
     }
+    return {};
+  }
+  Result<void> read_pages(PoolMemory& pool) {
+    KV_ASSIGN_OR_RETURN(auto images, pool.changed_pages(batch_.written_pages));
+    std::move(images.begin(), images.end(), std::back_inserter(observation_.pages));
+    KV_ASSIGN_OR_RETURN(const auto damage, pool.damaged_red_zone());
+    if (damage) observation_.trespasses.push_back(*damage);
     return {};
   }
 

@@ -3,6 +3,7 @@
 // runtime); what the plugin does wrong is in the observation.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "harness/case/timeline.h"
@@ -13,8 +14,18 @@
 namespace kv {
 
 struct LayerPools {
-  PoolMemory key, value;
+  PoolMemory key;
+  std::optional<PoolMemory> value;  // none when V lies in K
   ScaleMemory key_scale, value_scale;
+
+  /// Calls visit(PoolMemory&) for each.
+  void each(auto visit) {
+    visit(key);
+    if (value) visit(*value);
+  }
+  Tensor value_tensor(const Shape& shape) const {
+    return value ? value->tensor() : key.tensor(shape.head_dim_v);
+  }
 };
 
 struct StepContext {

@@ -108,6 +108,12 @@ void fields(auto& io, Of<LayerResult> auto& layer) {
   io.blob(layer.lse);
 }
 
+void fields(auto& io, Of<CascadeResult> auto& cascade) {
+  io.number(cascade.layer);
+  io.list(cascade.parts, 20, [](auto& each, auto& part) { fields(each, part); });
+  fields(io, cascade.merged);
+}
+
 void fields(auto& io, Of<PageImage> auto& image) {
   io.number(image.layer);
   io.number(image.value);
@@ -143,6 +149,7 @@ void fields(auto& io, Of<OpObservation> auto& o) {
   fields(io, o.profile);
   // The smallest encodings: a list that claims more items than could follow is refused.
   io.list(o.layers, 20, kEach);
+  io.list(o.cascades, 32, kEach);
   io.list(o.pages, 17, kEach);
   io.list(o.trespasses, 26, kEach);
   io.list(o.repeat_differences, 33, kEach);

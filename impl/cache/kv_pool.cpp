@@ -5,17 +5,17 @@
 namespace kvattn {
 namespace {
 
-/// Elements of K (or V) of one layer, or 0 when the pool's bytes do not fit 63 bits.
-int64_t layer_elements(const AttentionShape& shape, KvPool::Size size) {
-  int64_t elements = size.pages, all = 0;
-  for (int64_t factor : {shape.page_slots, shape.kv_heads, shape.head_dim}) {
-    if (__builtin_mul_overflow(elements, factor, &elements)) return 0;
+int64_t elements_of_slot(const AttentionShape& shape) {
+  return shape.kv_heads * (shape.head_dim + shape.dim_of_value());
+}
+
+/// Bytes of K and V of one layer, or 0 when the pool's bytes do not fit 63 bits.
+int64_t layer_bytes(const AttentionShape& shape, KvPool::Size size) {
+  int64_t bytes = size.pages, all = 0;
+  for (int64_t factor : {shape.page_slots, elements_of_slot(shape), dtype_bytes(shape.dtype)}) {
+    if (__builtin_mul_overflow(bytes, factor, &bytes)) return 0;
   }
-  if (__builtin_mul_overflow(elements, 2 * dtype_bytes(shape.dtype), &all) ||
-      __builtin_mul_overflow(all, size.layers, &all)) {
-    return 0;
-  }
-  return elements;
+  return __builtin_mul_overflow(bytes, size.layers, &all) ? 0 : bytes;
 }
 
 }  // namespace
@@ -30,13 +30,12 @@ StatusOr<KvPool> KvPool::create(const AttentionShape& shape, Size size) {
   if (Status s = check_shape(shape); !s.ok()) return s;
   const bool counts_fit = size.layers >= 1 && size.layers < (int64_t{1} << 31) && size.pages >= 1 &&
                           size.pages <= std::numeric_limits<int32_t>::max();
-  const int64_t elements = counts_fit ? layer_elements(shape, size) : 0;
-  if (elements == 0) {
+  const int64_t bytes = counts_fit ? layer_bytes(shape, size) : 0;
+  if (bytes == 0) {
     return refused("pool: expected 1 to 2^31 - 1 layers and pages, and bytes that fit 63 bits, ",
                    "got ", size.layers, " layers of ", size.pages, " pages");
   }
-  StatusOr<DeviceMemory> memory =
-      allocate_device(uint64_t{2} * elements * size.layers * dtype_bytes(shape.dtype));
+  StatusOr<DeviceMemory> memory = allocate_device(static_cast<uint64_t>(bytes) * size.layers);
   if (!memory.ok()) return memory.status();
   return KvPool(shape, size, *std::move(memory));
 }
@@ -69,12 +68,15 @@ StatusOr<CacheView> KvPool::layer(int64_t layer, const BlockTable& table) const 
   if (layer < 0 || layer >= size_.layers) {
     return refused("pool: expected a layer below ", size_.layers, ", got ", layer);
   }
-  const std::array<int64_t, 4> slots = {size_.pages, shape_.page_slots, shape_.kv_heads,
-                                        shape_.head_dim};
-  const int64_t bytes = layer_elements(shape_, size_) * dtype_bytes(shape_.dtype);
-  char* key = static_cast<char*>(memory_.get()) + 2 * layer * bytes;
-  return CacheView{.key = dense_view(key, shape_.dtype, slots, 4),
-                   .value = dense_view(key + bytes, shape_.dtype, slots, 4),
+  const std::array<int64_t, 4> keys = {size_.pages, shape_.page_slots, shape_.kv_heads,
+                                       shape_.head_dim};
+  std::array<int64_t, 4> values = keys;
+  values[3] = shape_.dim_of_value();
+  const int64_t bytes = layer_bytes(shape_, size_);
+  const int64_t key_bytes = bytes / (shape_.head_dim + shape_.dim_of_value()) * shape_.head_dim;
+  char* key = static_cast<char*>(memory_.get()) + layer * bytes;
+  return CacheView{.key = dense_view(key, shape_.dtype, keys, 4),
+                   .value = dense_view(key + key_bytes, shape_.dtype, values, 4),
                    .block_table = table.view()};
 }
 

@@ -7,6 +7,7 @@
 #include "impl/dispatch/validate.h"
 #include "impl/dispatch/variants.h"
 #include "impl/kernels/launch.h"
+#include "impl/kernels/merge_states.h"
 
 namespace kvattn {
 namespace {
@@ -20,6 +21,10 @@ bool fits(Types types, DType dtype) {
   return types == Types::kAny || (types == Types::k32Bit) == (dtype == DType::kF32);
 }
 
+bool fits(Dims dims, const AttentionShape& shape) {
+  return (dims == Dims::kLatent) == shape.is_latent();
+}
+
 StatusOr<uint32_t> forced_variant(const AttentionShape& shape, const BatchDescription& batch) {
   for (uint32_t i = 0; i < variants().size(); ++i) {
     const Variant& variant = variants()[i];
@@ -27,6 +32,10 @@ StatusOr<uint32_t> forced_variant(const AttentionShape& shape, const BatchDescri
     if (!fits(variant.types, shape.dtype)) {
       return unsupported("variant \"", variant.name, "\" is not offered for ",
                          dtype_name(shape.dtype));
+    }
+    if (!fits(variant.dims, shape)) {
+      return unsupported("variant \"", variant.name, "\" is not offered for K of ", shape.head_dim,
+                         " and V of ", shape.dim_of_value(), " dimensions");
     }
     if (!fits(variant.accepts, batch)) {
       return unsupported("variant \"", variant.name, "\" accepts ", variant.accepts_text,
@@ -41,18 +50,23 @@ StatusOr<uint32_t> forced_variant(const AttentionShape& shape, const BatchDescri
 uint32_t chosen_variant(const AttentionShape& shape, const BatchDescription& batch) {
   uint32_t i = 0;
   while (variants()[i].is_invariant != batch.batch_invariant ||
-         !fits(variants()[i].types, shape.dtype) || !fits(variants()[i].chosen_for, batch)) {
+         !fits(variants()[i].types, shape.dtype) || !fits(variants()[i].dims, shape) ||
+         !fits(variants()[i].chosen_for, batch)) {
     ++i;
   }
   return i;
 }
 
+/// Kernels that divide the slots of every query; partial results are of a token each.
+bool divides_tokens(Kernel kernel) {
+  return kernel == &AttendLaunchers::invariant || kernel == &AttendLaunchers::latent;
+}
 bool is_divided(Kernel kernel) {
-  return kernel == &AttendLaunchers::decode || kernel == &AttendLaunchers::invariant;
+  return kernel == &AttendLaunchers::decode || divides_tokens(kernel);
 }
 
 void divide(Plan& plan, const BatchDescription& batch, Kernel kernel) {
-  plan.partial_units = kernel == &AttendLaunchers::invariant ? plan.tokens : plan.requests;
+  plan.partial_units = divides_tokens(kernel) ? plan.tokens : plan.requests;
   const int64_t longest = *std::ranges::max_element(batch.kv_lengths);
   plan.split_slots = batch.split_slots > 0 ? batch.split_slots : kSplitSlots;
   const int64_t splits = (longest + plan.split_slots - 1) / plan.split_slots;
@@ -171,6 +185,7 @@ AttendParams attend_params(const AttendCall& call, const Plan& plan, const Atten
           .kv_heads = static_cast<int32_t>(shape.kv_heads),
           .group = static_cast<int32_t>(shape.query_heads / shape.kv_heads),
           .head_dim = static_cast<int32_t>(shape.head_dim),
+          .value_dim = static_cast<int32_t>(shape.dim_of_value()),
           .query_length_min = 0,
           .query_length_max = 0,
           .causal = static_cast<int32_t>(shape.causal),
@@ -187,8 +202,8 @@ AttendParams attend_params(const AttendCall& call, const Plan& plan, const Atten
           .is_divided = false,
           .partials_by_token = false,
           .partial_output = static_cast<float*>(call.workspace),
-          .partial_state =
-              static_cast<float*>(call.workspace) + partial_count(plan, shape) * shape.head_dim};
+          .partial_state = static_cast<float*>(call.workspace) +
+                           partial_count(plan, shape) * shape.dim_of_value()};
 }
 
 const AttendLaunchers& launchers(const AttentionShape& shape) {
@@ -203,9 +218,13 @@ const AttendLaunchers& launchers(const AttentionShape& shape) {
   }
 }
 
+uint64_t partial_bytes(const Plan& plan, const AttentionShape& shape) {
+  return partial_count(plan, shape) * (shape.dim_of_value() + 2) * sizeof(float);
+}
+
 /// Where the turned queries lie in the workspace, after the partial results.
 uint64_t rotated_offset(const Plan& plan, const AttentionShape& shape) {
-  const uint64_t bytes = partial_count(plan, shape) * (shape.head_dim + 2) * sizeof(float);
+  const uint64_t bytes = partial_bytes(plan, shape);
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
@@ -257,7 +276,7 @@ StatusOr<Plan> make_plan(const AttentionShape& shape, const BatchDescription& ba
     if (is_divided(rule.kernel)) divide(plan, batch, rule.kernel);
     declare(plan, kernel_profile(rule.kernel, shape));
   }
-  plan.workspace_bytes = partial_count(plan, shape) * (shape.head_dim + 2) * sizeof(float);
+  plan.workspace_bytes = partial_bytes(plan, shape);
   if (shape.rope.pairing != Rope::Pairing::kNone && plan.tokens > 0) {
     plan.workspace_bytes = rotated_offset(plan, shape) + plan.tokens * shape.query_heads *
                                                              shape.head_dim *
@@ -273,24 +292,50 @@ std::string_view variant_name(const Plan& plan) {
 Status append(const AppendCall& call, const AttentionShape& shape) {
   KVATTN_RETURN_IF_ERROR(check_append(call, shape));
   if (call.key.shape[0] == 0) return {};
-  const AppendParams params{.cache = paged_params(call.cache, shape),
-                            .key = call.key.data,
-                            .value = call.value.data,
-                            .token_offsets = indices(call.token_offsets),
-                            .first_slots = indices(call.first_slots),
-                            .key_token_stride = call.key.strides[0],
-                            .key_head_stride = call.key.strides[1],
-                            .value_token_stride = call.value.strides[0],
-                            .value_head_stride = call.value.strides[1],
-                            .tokens = static_cast<int32_t>(call.key.shape[0]),
-                            .requests = static_cast<int32_t>(call.first_slots.shape[0]),
-                            .kv_heads = static_cast<int32_t>(shape.kv_heads),
-                            .head_dim = static_cast<int32_t>(shape.head_dim),
-                            .rope = rope_params(call.positions, shape.rope)};
+  const AppendParams params{
+      .cache = paged_params(call.cache, shape),
+      .key = call.key.data,
+      .value = call.value.data,
+      .token_offsets = indices(call.token_offsets),
+      .first_slots = indices(call.first_slots),
+      .key_token_stride = call.key.strides[0],
+      .key_head_stride = call.key.strides[1],
+      .value_token_stride = call.value.strides[0],
+      .value_head_stride = call.value.strides[1],
+      .tokens = static_cast<int32_t>(call.key.shape[0]),
+      .requests = static_cast<int32_t>(call.first_slots.shape[0]),
+      .kv_heads = static_cast<int32_t>(shape.kv_heads),
+      .head_dim = static_cast<int32_t>(shape.head_dim),
+      .value_dim = static_cast<int32_t>(shape.value_in_key ? 0 : shape.dim_of_value()),
+      .rope = rope_params(call.positions, shape.rope)};
   const bool is_moved =
       params.cache.format == CodeFormat::kNone && params.rope.positions == nullptr;
   const auto launch = is_moved ? launch_append : launch_append_convert;
   return from_cuda("append", launch(params, shape.dtype, call.stream));
+}
+
+Status merge(const MergeCall& call, const AttentionShape& shape) {
+  KVATTN_RETURN_IF_ERROR(check_merge(call, shape));
+  if (call.output.shape[0] == 0) return {};
+  const MergeParams params{.outputs = call.outputs.data,
+                           .lses = static_cast<const float*>(call.lses.data),
+                           .output = call.output.data,
+                           .lse = static_cast<float*>(call.lse.data),
+                           .state_stride = call.outputs.strides[0],
+                           .token_stride = call.outputs.strides[1],
+                           .head_stride = call.outputs.strides[2],
+                           .lses_state_stride = call.lses.strides[0],
+                           .lses_token_stride = call.lses.strides[1],
+                           .lses_head_stride = call.lses.strides[2],
+                           .output_token_stride = call.output.strides[0],
+                           .output_head_stride = call.output.strides[1],
+                           .lse_token_stride = call.lse.strides[0],
+                           .lse_head_stride = call.lse.strides[1],
+                           .states = static_cast<int32_t>(call.outputs.shape[0]),
+                           .tokens = static_cast<int32_t>(call.output.shape[0]),
+                           .query_heads = static_cast<int32_t>(shape.query_heads),
+                           .value_dim = static_cast<int32_t>(shape.dim_of_value())};
+  return from_cuda("merge", launch_merge_states(params, shape.dtype, call.stream));
 }
 
 Status attend(const AttendCall& call, const Plan& plan, const AttentionShape& shape) {
@@ -310,7 +355,7 @@ Status attend(const AttendCall& call, const Plan& plan, const AttentionShape& sh
     params.query_length_min = rule.queries.min;
     params.query_length_max = rule.queries.max;
     params.is_divided = is_divided(rule.kernel);
-    params.partials_by_token = rule.kernel == &AttendLaunchers::invariant;
+    params.partials_by_token = divides_tokens(rule.kernel);
     const auto launch = rule.kernel == nullptr ? nullptr : launchers(shape).*rule.kernel;
     if (launch == nullptr) {
       return refused("plan: was made for another dtype than ", dtype_name(shape.dtype));

@@ -1,8 +1,6 @@
 #include "impl/dispatch/validate.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -11,9 +9,7 @@ namespace {
 
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kVectorElements = 8;  // that a lane reads at once, of codes too
-constexpr int64_t kGridYMax = 65535;
-constexpr int64_t kSplitsMax = 65535;  // the grid's third dimension
-constexpr double kThetaMax = 1e12;
+constexpr int64_t kSplitsMax = 65535;   // the grid's third dimension
 constexpr int64_t kIndexMax = std::numeric_limits<int32_t>::max();
 
 enum class Use { kRead, kWritten };
@@ -170,13 +166,17 @@ Status check_scales(const char* name, const TensorView& t, const AttentionShape&
 }
 
 Status check_cache(const CacheView& cache, const AttentionShape& shape, int64_t requests, Use use) {
-  const std::array<int64_t, 4> slots = {Expected::kAny, shape.page_slots, shape.kv_heads,
-                                        shape.head_dim};
+  std::array<int64_t, 4> slots = {Expected::kAny, shape.page_slots, shape.kv_heads, shape.head_dim};
   const DType dtype = cache_dtype(shape);
   const int64_t alignment = std::min(kVectorBytes, kVectorElements * dtype_bytes(dtype));
   KVATTN_RETURN_IF_ERROR(check_tensor(cache.key, {"key cache", dtype, 4, slots, alignment, use}));
+  slots[3] = shape.dim_of_value();
   KVATTN_RETURN_IF_ERROR(
       check_tensor(cache.value, {"value cache", dtype, 4, slots, alignment, use}));
+  if (shape.value_in_key &&
+      (cache.value.data != cache.key.data || cache.value.strides != cache.key.strides)) {
+    return refused("value cache: expected the memory and the strides of the key cache, got other");
+  }
   if (cache.key.shape[0] != cache.value.shape[0] || cache.key.shape[0] > kIndexMax) {
     return refused("cache: expected as many key pages as value pages, below 2^31, got ",
                    cache.key.shape[0], " and ", cache.value.shape[0]);
@@ -192,37 +192,6 @@ Status check_cache(const CacheView& cache, const AttentionShape& shape, int64_t 
 Status check_positions(const TensorView& t, const AttentionShape& shape, int64_t tokens) {
   if (shape.rope.pairing == Rope::Pairing::kNone) return {};
   return check_tensor(t, {"positions", DType::kI64, 1, {tokens}, dtype_bytes(DType::kI64)});
-}
-
-/// What the cache holds, and how K and Q are turned.
-Status check_formats(const AttentionShape& s) {
-  const DType cache = cache_dtype(s);
-  const bool is_codes = cache == DType::kE4M3 || cache == DType::kE5M2 || cache == DType::kI8;
-  if (!is_codes && cache != s.dtype) {
-    return unsupported("shape: expected a cache of ", dtype_name(s.dtype),
-                       " or of 8-bit codes (e4m3, e5m2, int8), got ", dtype_name(cache));
-  }
-  if (s.scales > ScaleGranularity::kPage) {
-    return refused("shape: expected scales 0 to 4, got ", static_cast<int>(s.scales));
-  }
-  if (!is_codes && s.scales != ScaleGranularity::kNone) {
-    return unsupported("shape: scales are offered for 8-bit codes, got them for ",
-                       dtype_name(cache));
-  }
-  const bool turns = s.rope.pairing != Rope::Pairing::kNone;
-  if (s.rope.pairing > Rope::Pairing::kInterleaved) {
-    return refused("shape: expected a RoPE pairing of 0 to 2, got ",
-                   static_cast<int>(s.rope.pairing));
-  }
-  if (s.rope.dims < 0 || s.rope.dims % 2 != 0 || s.rope.dims > s.head_dim ||
-      turns != (s.rope.dims > 0)) {
-    return refused("shape: expected RoPE of an even number of dimensions up to ", s.head_dim,
-                   ", 0 exactly without a pairing, got ", s.rope.dims);
-  }
-  if (turns && !(s.rope.theta >= 1 && s.rope.theta <= kThetaMax)) {
-    return refused("shape: expected a RoPE theta of 1 to ", kThetaMax, ", got ", s.rope.theta);
-  }
-  return {};
 }
 
 /// Number of requests, taken from a tensor of offsets.
@@ -245,48 +214,6 @@ Status check_token_count(const AttentionShape& shape, int64_t tokens, int64_t re
 }
 
 }  // namespace
-
-Status check_shape(const AttentionShape& s) {
-  if (s.query_heads < 1 || s.kv_heads < 1 || s.query_heads % s.kv_heads != 0) {
-    return refused("shape: expected query heads to be a multiple of KV heads, got ", s.query_heads,
-                   " and ", s.kv_heads);
-  }
-  if (s.query_heads > kGridYMax) {
-    return unsupported("shape: expected at most ", kGridYMax, " query heads, got ", s.query_heads);
-  }
-  if (s.dtype != DType::kF16 && s.dtype != DType::kBF16 && s.dtype != DType::kF32) {
-    return refused("shape: expected dtype fp16, bf16 or fp32, got ", dtype_name(s.dtype));
-  }
-  if (s.head_dim < 1) return refused("shape: expected a positive head_dim, got ", s.head_dim);
-  if (s.head_dim % 8 != 0 || s.head_dim > 256) {
-    return unsupported("shape: expected head_dim to be a multiple of 8, up to 256, got ",
-                       s.head_dim);
-  }
-  if (s.page_slots < 1 || s.page_slots > 256 || !std::has_single_bit<uint64_t>(s.page_slots)) {
-    return unsupported("shape: expected page_slots to be a power of two in 1..256, got ",
-                       s.page_slots);
-  }
-  if (!std::isfinite(s.scale)) return refused("shape: expected a finite scale, got ", s.scale);
-  if (!std::isfinite(s.softcap) || s.softcap < 0) {
-    return refused("shape: expected a finite softcap of 0 or more, got ", s.softcap);
-  }
-  if (s.mask > MaskEncoding::kAdditive) {
-    return refused("shape: expected a mask encoding of 0 to 4, got ", static_cast<int>(s.mask));
-  }
-  if (s.mask == MaskEncoding::kAdditive && s.mask_dtype != DType::kF16 &&
-      s.mask_dtype != DType::kBF16 && s.mask_dtype != DType::kF32) {
-    return refused("shape: expected an additive mask of fp16, bf16 or fp32, got ",
-                   dtype_name(s.mask_dtype));
-  }
-  if (s.causal > Causal::kBottomRight) {
-    return refused("shape: expected causal 0, 1 or 2, got ", static_cast<int>(s.causal));
-  }
-  if (s.window_left < -1 || s.window_right < -1) {
-    return refused("shape: expected windows of -1 or more, got left ", s.window_left, " right ",
-                   s.window_right);
-  }
-  return check_formats(s);
-}
 
 Status check_batch(const AttentionShape& shape, const BatchDescription& batch) {
   KVATTN_RETURN_IF_ERROR(check_shape(shape));
@@ -321,12 +248,36 @@ Status check_append(const AppendCall& call, const AttentionShape& shape) {
   const int64_t tokens = call.key.rank == 3 ? call.key.shape[0] : 0;
   KVATTN_RETURN_IF_ERROR(check_token_count(shape, tokens, *requests));
   KVATTN_RETURN_IF_ERROR(check_cache(call.cache, shape, *requests, Use::kWritten));
-  const std::array<int64_t, 4> rows = {tokens, shape.kv_heads, shape.head_dim};
+  std::array<int64_t, 4> rows = {tokens, shape.kv_heads, shape.head_dim};
   KVATTN_RETURN_IF_ERROR(check_positions(call.positions, shape, tokens));
   KVATTN_RETURN_IF_ERROR(check_tensor(call.key, {"key", shape.dtype, 3, rows, kVectorBytes}));
-  KVATTN_RETURN_IF_ERROR(check_tensor(call.value, {"value", shape.dtype, 3, rows, kVectorBytes}));
+  rows[2] = shape.dim_of_value();
+  if (!shape.value_in_key) {
+    KVATTN_RETURN_IF_ERROR(check_tensor(call.value, {"value", shape.dtype, 3, rows, kVectorBytes}));
+  }
   KVATTN_RETURN_IF_ERROR(check_index_tensor("token_offsets", call.token_offsets, *requests + 1));
   return check_index_tensor("first_slots", call.first_slots, *requests);
+}
+
+Status check_merge(const MergeCall& call, const AttentionShape& shape) {
+  KVATTN_RETURN_IF_ERROR(check_shape(shape));
+  const int64_t states = call.outputs.rank == 4 ? call.outputs.shape[0] : 0;
+  const int64_t tokens = call.outputs.rank == 4 ? call.outputs.shape[1] : 0;
+  if (states < 1 || states > kIndexMax) {
+    return refused(
+        "outputs: expected shape [1 or more states, tokens, query heads, dimensions], got ",
+        shape_text(call.outputs.shape, std::clamp(call.outputs.rank, 0, 4)));
+  }
+  KVATTN_RETURN_IF_ERROR(check_token_count(shape, tokens, 1));
+  const int64_t heads = shape.query_heads, dim = shape.dim_of_value();
+  constexpr int64_t kFloat = dtype_bytes(DType::kF32);
+  KVATTN_RETURN_IF_ERROR(check_tensor(
+      call.outputs, {"outputs", shape.dtype, 4, {states, tokens, heads, dim}, kVectorBytes}));
+  KVATTN_RETURN_IF_ERROR(
+      check_tensor(call.lses, {"lses", DType::kF32, 3, {states, tokens, heads}, kFloat}));
+  KVATTN_RETURN_IF_ERROR(check_tensor(
+      call.output, {"output", shape.dtype, 3, {tokens, heads, dim}, kVectorBytes, Use::kWritten}));
+  return check_tensor(call.lse, {"lse", DType::kF32, 2, {tokens, heads}, kFloat, Use::kWritten});
 }
 
 Status check_attend(const AttendCall& call, const Plan& plan, const AttentionShape& shape) {
@@ -340,8 +291,9 @@ Status check_attend(const AttendCall& call, const Plan& plan, const AttentionSha
                    " tokens, got ", *requests, " with ", tokens);
   }
   KVATTN_RETURN_IF_ERROR(check_cache(call.cache, shape, *requests, Use::kRead));
-  const std::array<int64_t, 4> rows = {tokens, shape.query_heads, shape.head_dim};
+  std::array<int64_t, 4> rows = {tokens, shape.query_heads, shape.head_dim};
   KVATTN_RETURN_IF_ERROR(check_tensor(call.query, {"query", shape.dtype, 3, rows, kVectorBytes}));
+  rows[2] = shape.dim_of_value();
   KVATTN_RETURN_IF_ERROR(
       check_tensor(call.output, {"output", shape.dtype, 3, rows, kVectorBytes, Use::kWritten}));
   KVATTN_RETURN_IF_ERROR(check_tensor(call.lse, {"lse",

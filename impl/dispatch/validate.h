@@ -13,6 +13,7 @@ constexpr uint32_t kSplitSlots = 256;
 
 Status check_batch(const AttentionShape& shape, const BatchDescription& batch);
 Status check_append(const AppendCall& call, const AttentionShape& shape);
+Status check_merge(const MergeCall& call, const AttentionShape& shape);
 Status check_attend(const AttendCall& call, const Plan& plan, const AttentionShape& shape);
 
 }  // namespace kvattn

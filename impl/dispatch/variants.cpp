@@ -1,5 +1,7 @@
 #include "impl/dispatch/variants.h"
 
+#include <algorithm>
+
 namespace kvattn {
 namespace {
 
@@ -7,6 +9,7 @@ constexpr auto kReference = &AttendLaunchers::reference;
 constexpr auto kDecode = &AttendLaunchers::decode;
 constexpr auto kPrefill = &AttendLaunchers::prefill;
 constexpr auto kInvariant = &AttendLaunchers::invariant;
+constexpr auto kLatent = &AttendLaunchers::latent;
 
 constexpr int32_t kMany = std::numeric_limits<int32_t>::max();
 constexpr QueryRange kOne = {1, 1}, kSeveral = {2, kMany}, kAny = {1, kMany}, kNone = {1, 0};
@@ -27,6 +30,15 @@ constexpr Variant kVariants[] = {
     {"reference", kAnyText, Types::kAny, kNone, kAny, {{{kReference, kAny}}}},
     {"invariant", kAnyText, Types::k16Bit, kAny, kAny, {{{kInvariant, kAny}}}, true},
     {"invariant_fp32", kAnyText, Types::k32Bit, kAny, kAny, {{{kReference, kAny}}}, true},
+    {"latent", kAnyText, Types::k16Bit, kAny, kAny, {{{kLatent, kAny}}}, false, Dims::kLatent},
+    {"invariant_latent",
+     kAnyText,
+     Types::k16Bit,
+     kAny,
+     kAny,
+     {{{kLatent, kAny}}},
+     true,
+     Dims::kLatent},
 };
 
 template <class Wanted>
@@ -55,8 +67,10 @@ const char* const* invariant_variant_names() {
 }
 
 KernelProfile kernel_profile(Kernel kernel, const AttentionShape& shape) {
-  if (kernel == kPrefill) return {mma_tile_slots(shape.head_dim), true, true, 1};
-  if (kernel == kInvariant) return {mma_tile_slots(shape.head_dim), false, true, 1};
+  const int64_t widest = std::max(shape.head_dim, shape.dim_of_value());
+  if (kernel == kPrefill) return {mma_tile_slots(widest), true, true, 1};
+  if (kernel == kInvariant) return {mma_tile_slots(widest), false, true, 1};
+  if (kernel == kLatent) return {kLatentTileSlots, false, true, 1};
   if (kernel == kDecode) return {kWarpTileSlots, false, false, kDecodeWarps};
   return {kWarpTileSlots, true, false, 1};
 }

@@ -30,6 +30,8 @@ struct LaunchRule {
 };
 
 enum class Types { kAny, k16Bit, k32Bit };
+/// kLatent: rows of K and V that only a kernel for latent caches has registers for.
+enum class Dims { kOrdinary, kLatent };
 
 struct Variant {
   const char* name;
@@ -39,6 +41,7 @@ struct Variant {
   QueryRange accepts;     // runs forced when every request fits
   std::array<LaunchRule, 2> launches;
   bool is_invariant = false;  // chosen for batch-invariant batches, and for those alone
+  Dims dims = Dims::kOrdinary;
 };
 
 std::span<const Variant> variants();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "impl/engine/slot_copies.h"
 #include "impl/engine/step_buffers.h"
 #include "kvattn/pool.h"
 
@@ -48,8 +49,8 @@ class CudaStore final : public Store {
         pool_(std::move(pool)),
         buffers_(std::move(buffers)),
         tables_(std::move(tables)) {
-    const int64_t layers = std::ranges::max(size.groups, {}, &LayerGroup::layers).layers;
-    host_page_bytes_ = layers * size.page_slots * (size.layout.key + size.layout.value);
+    layers_ = std::ranges::max(size.groups, {}, &LayerGroup::layers).layers;
+    host_page_bytes_ = layers_ * size.page_slots * (size.layout.key + size.layout.value);
     host_.resize(size.host_pages.value * host_page_bytes_);
     table_rows_.reserve(2 * size.batch_slots + 1);
   }
@@ -75,14 +76,12 @@ class CudaStore final : public Store {
   }
 
   Status copy(std::span<const SlotCopy> copies) override {
-    for (const SlotCopy& c : copies) {
-      for (int32_t layer = 0; layer < size_.groups[index_of(c.group)].layers; ++layer) {
-        KVATTN_RETURN_IF_ERROR(move_rows(rows(c.to, c.to_slot, layer),
-                                         rows(c.from, c.from_slot, layer), c.slots,
-                                         cudaMemcpyDeviceToDevice));
-      }
-    }
-    return {};
+    const Rows first = rows(Page{0}, 0, 0), next = rows(Page{0}, 0, layers_ > 1 ? 1 : 0);
+    return copy_slots(copies, size_,
+                      {.key = first.key,
+                       .value = first.value,
+                       .layer_bytes = static_cast<char*>(next.key) - static_cast<char*>(first.key)},
+                      stream_);
   }
 
   Status to_host(std::span<const HostCopy> copies) override {
@@ -202,6 +201,7 @@ class CudaStore final : public Store {
   std::vector<std::span<const Page>> table_rows_;
   Events events_;
   std::vector<char> host_;
+  int64_t layers_ = 0;  // of the largest group
   int64_t host_page_bytes_ = 0;
   Plan plan_;
   Batch batch_;

@@ -11,10 +11,24 @@ namespace {
 
 constexpr int kVectorBytes = 16;
 
+/// A warp copies the rows of one token's heads.
+template <class Element>
+__device__ void copy_heads(Element* to, int64_t to_stride, const Element* from, int64_t from_stride,
+                           int32_t heads, int32_t dim) {
+  constexpr int kElements = kVectorBytes / sizeof(Element);
+  const int32_t head_vectors = dim / kElements;
+#pragma unroll 1
+  for (int32_t i = threadIdx.x; i < heads * head_vectors; i += kWarpLanes) {
+    const int64_t head = i / head_vectors;
+    const int64_t element = (i % head_vectors) * kElements;
+    *reinterpret_cast<uint4*>(to + head * to_stride + element) =
+        *reinterpret_cast<const uint4*>(from + head * from_stride + element);
+  }
+}
+
 /// `Element` has the size of the dtype; values are moved, never converted.
 template <class Element>
 __global__ void append_kernel(const AppendParams p) {
-  constexpr int kElements = kVectorBytes / sizeof(Element);
   const int32_t token = blockIdx.x;
   const int32_t request =
       find_request(p.requests, token, [&](int32_t b) { return p.token_offsets[b]; });
@@ -31,16 +45,9 @@ __global__ void append_kernel(const AppendParams p) {
   Element* value_slot = static_cast<Element*>(cache.value) + page * cache.value_page_stride +
                         offset * cache.value_slot_stride;
 
-  const int32_t head_vectors = p.head_dim / kElements;
-#pragma unroll 1
-  for (int32_t i = threadIdx.x; i < p.kv_heads * head_vectors; i += kWarpLanes) {
-    const int64_t head = i / head_vectors;
-    const int64_t element = (i % head_vectors) * kElements;
-    *reinterpret_cast<uint4*>(key_slot + head * cache.key_head_stride + element) =
-        *reinterpret_cast<const uint4*>(key + head * p.key_head_stride + element);
-    *reinterpret_cast<uint4*>(value_slot + head * cache.value_head_stride + element) =
-        *reinterpret_cast<const uint4*>(value + head * p.value_head_stride + element);
-  }
+  copy_heads(key_slot, cache.key_head_stride, key, p.key_head_stride, p.kv_heads, p.head_dim);
+  copy_heads(value_slot, cache.value_head_stride, value, p.value_head_stride, p.kv_heads,
+             p.value_dim);
 }
 
 }  // namespace

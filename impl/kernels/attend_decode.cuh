@@ -64,8 +64,8 @@ struct alignas(16) WarpStates {
 /// A split that saw nothing leaves an empty state: the merge reads every split.
 __device__ inline void write_partial(const AttendParams& p, int64_t index, const RowState& row,
                                      int vector) {
-  if (vector * kVector < p.head_dim) {
-    store8(p.partial_output + index * p.head_dim + vector * kVector, row.output);
+  if (vector * kVector < p.value_dim) {
+    store8(p.partial_output + index * p.value_dim + vector * kVector, row.output);
   }
   if (vector == 0) {
     *reinterpret_cast<float2*>(p.partial_state + 2 * index) = make_float2(row.max_log2, row.sum);
@@ -122,14 +122,15 @@ __global__ void __launch_bounds__(kWarpLanes) merge_splits_kernel(const AttendPa
   const int64_t first = partial_index(p, unit, head);
   const int lane = threadIdx.x;
   const float2* states = reinterpret_cast<const float2*>(p.partial_state) + first;
-  const float* outputs = p.partial_output + first * p.head_dim + lane * kVector;
-  const bool has_output = lane * kVector < p.head_dim;
+  const float* outputs = p.partial_output + first * p.value_dim + lane * kVector;
+  const bool has_output = lane * kVector < p.value_dim;
   MergedMax top;
   for (int32_t s = 0; s < splits; ++s) top.take(states[s].x);
   RowState row = {};
   row.max_log2 = top.max_log2;
   for (int32_t s = 0; s < splits; ++s) {
-    const Vec8 output = has_output ? load8(outputs + static_cast<int64_t>(s) * p.head_dim) : Vec8{};
+    const Vec8 output =
+        has_output ? load8(outputs + static_cast<int64_t>(s) * p.value_dim) : Vec8{};
     add_state(row, top.shift(), states[s].x, states[s].y, output);
   }
   write_row<T>(p, {token, head}, row, lane);

@@ -109,9 +109,11 @@ struct MmaAttention {
     for (int i = threadIdx.x; i < end; i += kThreads) {
       const int row = i / kChunks, chunk = i % kChunks;
       const int32_t slot = base + row;
-      const bool exists = slot >= seen.first && slot <= seen.last && chunk * kVector < p.head_dim;
+      const bool exists = slot >= seen.first && slot <= seen.last;
+      const bool has_key = exists && chunk * kVector < p.head_dim;
+      const bool has_value = exists && chunk * kVector < p.value_dim;
       int64_t key_offset = 0, value_offset = 0;
-      if (exists) {
+      if (has_key || has_value) {
         const int64_t page = pages[slot >> cache.page_shift];
         const int64_t place = slot & ((1 << cache.page_shift) - 1);
         key_offset = page * cache.key_page_stride + place * cache.key_slot_stride;
@@ -119,8 +121,8 @@ struct MmaAttention {
         key_offset += chunk * kVector;
         value_offset += chunk * kVector;
       }
-      copy_async(key_rows(stage).chunk(row, chunk), key + key_offset, !exists);
-      copy_async(value_rows(stage).chunk(row, chunk), value + value_offset, !exists);
+      copy_async(key_rows(stage).chunk(row, chunk), key + key_offset, !has_key);
+      copy_async(value_rows(stage).chunk(row, chunk), value + value_offset, !has_value);
     }
   }
 
@@ -244,7 +246,7 @@ struct MmaAttention {
                              round_pair(high[0], high[1], T()), round_pair(high[2], high[3], T())};
 #pragma unroll
       for (int n = 0; n < kDimTiles; n += 2) {
-        if (n * 8 >= p.head_dim) break;
+        if (n * 8 >= p.value_dim) break;
         uint32_t b[4];
         load_matrices_transposed(values.chunk(s * kMmaStep + lane % 16, n + lane / 16), b);
         multiply<T>(output[n], a, b[0], b[1]);
@@ -280,7 +282,7 @@ struct MmaAttention {
                   at.head * p.output_head_stride;
 #pragma unroll
       for (int n = 0; n < kDimTiles; ++n) {
-        if (n * 8 >= p.head_dim) break;
+        if (n * 8 >= p.value_dim) break;
         // Adding zero is what the merge of one split does: it turns -0 into +0.
         *reinterpret_cast<uint32_t*>(target + n * 8 + lane % 4 * 2) =
             round_pair(__fmul_rn(__fadd_rn(output[n][2 * half], 0.0f), end.factor),
@@ -294,10 +296,10 @@ struct MmaAttention {
 
   /// A split that saw nothing leaves an empty state: the merge reads every split.
   __device__ void write_part(int half, int64_t index) const {
-    float* target = p.partial_output + index * p.head_dim + lane % 4 * 2;
+    float* target = p.partial_output + index * p.value_dim + lane % 4 * 2;
 #pragma unroll
     for (int n = 0; n < kDimTiles; ++n) {
-      if (n * 8 >= p.head_dim) break;
+      if (n * 8 >= p.value_dim) break;
       *reinterpret_cast<float2*>(target + n * 8) =
           make_float2(output[n][2 * half], output[n][2 * half + 1]);
     }

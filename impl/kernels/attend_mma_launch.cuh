@@ -2,6 +2,8 @@
 // file for each dtype, so that the instances compile side by side.
 #pragma once
 
+#include <algorithm>
+
 #include "impl/kernels/attend_mma.cuh"
 
 namespace kvattn {
@@ -30,8 +32,9 @@ cudaError_t launch_mma_for_batch(const AttendParams& p, cudaStream_t stream) {
 
 template <class T>
 cudaError_t launch_prefill(const AttendParams& p, cudaStream_t stream) {
-  if (p.head_dim <= 64) return launch_mma_for_batch<T, 64>(p, stream);
-  if (p.head_dim <= 128) return launch_mma_for_batch<T, 128>(p, stream);
+  const int32_t widest = std::max(p.head_dim, p.value_dim);
+  if (widest <= 64) return launch_mma_for_batch<T, 64>(p, stream);
+  if (widest <= 128) return launch_mma_for_batch<T, 128>(p, stream);
   return launch_mma_for_batch<T, 256>(p, stream);
 }
 

@@ -36,7 +36,7 @@ __device__ inline void write_row(const AttendParams& p, RowAddress at, const Row
   Vec8 result;
 #pragma unroll
   for (int i = 0; i < kVector; ++i) result.x[i] = __fmul_rn(row.output.x[i], end.factor);
-  if (index * kVector < p.head_dim) {
+  if (index * kVector < p.value_dim) {
     store8(static_cast<T*>(p.output) + at.token * p.output_token_stride +
                at.head * p.output_head_stride + index * kVector,
            result);
@@ -65,8 +65,9 @@ struct WarpAttention {
   int32_t kv_head;
   Place<kLanes> place;
   RowState rows[kRows];
-  Visible seen;   // hull of what the rows see
-  Visible reads;  // what this lane reads of it: nothing when its dimensions are past the head's
+  Visible seen;  // hull of what the rows see
+  // What this lane reads of it: nothing when its dimensions are past the head's.
+  Visible reads_key, reads_value;
   const Stored *key, *value;  // this lane's dimensions of slot 0 of page 0
 
   __device__ void begin() {
@@ -90,7 +91,10 @@ struct WarpAttention {
         static_cast<const Stored*>(p.cache.value) + kv_head * p.cache.value_head_stride + place.dim;
   }
 
-  __device__ void take_reads() { reads = place.dim < p.head_dim ? seen : Visible{0, -1}; }
+  __device__ void take_reads() {
+    reads_key = place.dim < p.head_dim ? seen : Visible{0, -1};
+    reads_value = place.dim < p.value_dim ? seen : Visible{0, -1};
+  }
 
   /// Hides every slot outside `part`.
   __device__ void clip(Visible part) {
@@ -112,8 +116,8 @@ struct WarpAttention {
     for (; index <= seen.last / kTile; index += kStride) take_tile(index * kTile);
   }
 
-  /// Whether this lane has something to read in step `step` of the tile that starts at `base`.
-  __device__ bool has_slot(int32_t base, int step) const {
+  /// Whether step `step` of the tile that starts at `base` is about a slot of `reads`.
+  __device__ bool has_slot(Visible reads, int32_t base, int step) const {
     const int32_t slot = base + place.slot_of_step(step);
     return slot >= reads.first && slot <= reads.last;
   }
@@ -136,7 +140,7 @@ struct WarpAttention {
 #pragma unroll
       for (int r = 0; r < kRows; ++r) parts[r][s] = 0;
       const int64_t page = __shfl_sync(kAllLanes, page_lane, s, kLanes);
-      if (!has_slot(base, s)) continue;
+      if (!has_slot(reads_key, base, s)) continue;
       const Vec8 k = load_stored8(
           key + page * p.cache.key_page_stride + slot_in_page(base, s) * p.cache.key_slot_stride,
           p.cache);
@@ -180,7 +184,7 @@ struct WarpAttention {
 #pragma unroll
       for (int r = 0; r < kRows; ++r) w[r] = __shfl_sync(kAllLanes, weights[r], s, kLanes);
       // A slot nobody sees must not be touched: 0 * NaN is NaN.
-      if (!has_slot(base, s)) continue;
+      if (!has_slot(reads_value, base, s)) continue;
       const Vec8 v = load_stored8(value + page * p.cache.value_page_stride +
                                       slot_in_page(base, s) * p.cache.value_slot_stride,
                                   p.cache);

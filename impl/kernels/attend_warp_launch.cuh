@@ -2,6 +2,8 @@
 // file for each dtype, so that the instances compile side by side.
 #pragma once
 
+#include <algorithm>
+
 #include "impl/kernels/attend_decode.cuh"
 
 namespace kvattn {
@@ -38,18 +40,21 @@ cudaError_t launch_decode_instance(const AttendParams& p, cudaStream_t stream) {
   return error != cudaSuccess ? error : launch_merge<T>(p, stream);
 }
 
+/// The longer of a row of K and a row of V.
+inline int32_t widest_row(const AttendParams& p) { return std::max(p.head_dim, p.value_dim); }
+
 /// A row is kLanes vectors of eight elements long. Wide rows take more registers.
 template <class T, class Stored = T>
 cudaError_t launch_reference(const AttendParams& p, cudaStream_t stream) {
-  if (p.head_dim <= 64) return launch_reference_instance<T, Stored, 8, kTileRows>(p, stream);
-  if (p.head_dim <= 128) return launch_reference_instance<T, Stored, 16, kTileRows>(p, stream);
+  if (widest_row(p) <= 64) return launch_reference_instance<T, Stored, 8, kTileRows>(p, stream);
+  if (widest_row(p) <= 128) return launch_reference_instance<T, Stored, 16, kTileRows>(p, stream);
   return launch_reference_instance<T, Stored, 32, kTileRows / 2>(p, stream);
 }
 
 template <class T, class Stored, int kRows>
 cudaError_t launch_decode_rows(const AttendParams& p, cudaStream_t stream) {
-  if (p.head_dim <= 64) return launch_decode_instance<T, Stored, 8, kRows>(p, stream);
-  if (p.head_dim <= 128) return launch_decode_instance<T, Stored, 16, kRows>(p, stream);
+  if (widest_row(p) <= 64) return launch_decode_instance<T, Stored, 8, kRows>(p, stream);
+  if (widest_row(p) <= 128) return launch_decode_instance<T, Stored, 16, kRows>(p, stream);
   return launch_decode_instance<T, Stored, 32, (kRows + 1) / 2>(p, stream);
 }
 

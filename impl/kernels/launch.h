@@ -28,6 +28,7 @@ struct AttendLaunchers {
   Launch decode;     // attend_decode.cuh
   Launch prefill;    // attend_mma.cuh; fp16 and bf16
   Launch invariant;  // the same, divided into splits
+  Launch latent;     // attend_latent.cuh; fp16 and bf16
 };
 extern const AttendLaunchers kAttendF16, kAttendBF16, kAttendF32;
 /// Over a cache of 8-bit codes.
@@ -47,6 +48,11 @@ cudaError_t launch_prefill_codes_f16(const AttendParams& params, cudaStream_t st
 cudaError_t launch_prefill_codes_bf16(const AttendParams& params, cudaStream_t stream);
 cudaError_t launch_invariant_codes_f16(const AttendParams& params, cudaStream_t stream);
 cudaError_t launch_invariant_codes_bf16(const AttendParams& params, cudaStream_t stream);
+
+/// attend_latent.cuh: K of 576 and V of 512 dimensions, the first of K.
+constexpr uint32_t kLatentTileSlots = 32;
+cudaError_t launch_latent_f16(const AttendParams& params, cudaStream_t stream);
+cudaError_t launch_latent_bf16(const AttendParams& params, cudaStream_t stream);
 
 /// attend_decode.cuh: adds up the splits of every unit.
 cudaError_t launch_merge_f16(const AttendParams& params, cudaStream_t stream);

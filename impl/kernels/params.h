@@ -40,7 +40,7 @@ struct AppendParams {
   const void *key, *value;
   const int32_t *token_offsets, *first_slots;
   int64_t key_token_stride, key_head_stride, value_token_stride, value_head_stride;
-  int32_t tokens, requests, kv_heads, head_dim;
+  int32_t tokens, requests, kv_heads, head_dim, value_dim;
   RopeParams rope;  // of K
 };
 
@@ -77,7 +77,8 @@ struct AttendParams {
   int64_t query_token_stride, query_head_stride, output_token_stride, output_head_stride;
   int64_t lse_token_stride, lse_head_stride;
   int64_t window_left, window_right;  // -1: unlimited
-  int32_t tokens, requests, kv_heads, group, head_dim;
+  int32_t tokens, requests, kv_heads, group;
+  int32_t head_dim, value_dim;                 // of Q and K, of V and O
   int32_t query_length_min, query_length_max;  // requests outside are another launch's
   int32_t causal;                              // kvattn::Causal
 
@@ -93,7 +94,7 @@ struct AttendParams {
   // (u * query_heads + h) * splits_max + i; a unit is a request, of one query, or a token.
   int32_t split_slots, splits_max;
   bool is_divided, partials_by_token;
-  float *partial_output, *partial_state;  // [index][head_dim], [index][max_log2, sum]
+  float *partial_output, *partial_state;  // [index][value_dim], [index][max_log2, sum]
 };
 
 }  // namespace kvattn

@@ -10,6 +10,7 @@ namespace {
 Status check_offered(const kv_attention_shape& s) {
   const std::pair<bool, const char*> missing[] = {
       {s.head_dim_k != s.head_dim_v, "K and V of different head dimension"},
+      {s.value_in_key != 0, "V inside of K"},
       {s.rope != KV_ROPE_NONE, "RoPE"},
       {s.kv_scale != KV_SCALE_NONE, "a quantised cache"},
       {s.mask_encoding != KV_MASK_NONE, "explicit masks"},

@@ -73,7 +73,8 @@ struct Rope {
 /// What all calls of one model have in common.
 struct AttentionShape {
   int64_t query_heads = 0, kv_heads = 0;  // query_heads is a multiple of kv_heads
-  int64_t head_dim = 0;                   // of K and of V: a multiple of 8, up to 256
+  int64_t head_dim = 0;                   // of Q and K: a multiple of 8, up to 256 (see is_latent)
+  int64_t value_dim = 0;                  // of V and O, likewise; 0: head_dim
   int64_t page_slots = 0;                 // a power of two, 1..256
   DType dtype = DType::kF16;              // of Q, new K and V, and O: fp16, bf16 or fp32
   float scale = 0;                        // finite; factor of q.k
@@ -90,6 +91,13 @@ struct AttentionShape {
   std::optional<DType> cache_dtype = {};
   ScaleGranularity scales = ScaleGranularity::kNone;  // of codes only
   Rope rope;
+  /// V is the first value_dim dimensions of K and has no memory of its own: CacheView::value is the
+  /// same data with the same strides, and append does not look at the new tokens' V.
+  bool value_in_key = false;
+
+  int64_t dim_of_value() const { return value_dim == 0 ? head_dim : value_dim; }
+  /// Multi-head latent attention: fp16 and bf16, K of 576 and V of 512 dimensions, value_in_key.
+  bool is_latent() const { return value_in_key && head_dim == 576 && value_dim == 512; }
 };
 inline DType cache_dtype(const AttentionShape& shape) {
   return shape.cache_dtype.value_or(shape.dtype);
@@ -97,7 +105,8 @@ inline DType cache_dtype(const AttentionShape& shape) {
 
 /// One layer of a paged cache.
 struct CacheView {
-  TensorView key, value;   // [pages, page_slots, kv_heads, head_dim]; rows 16-byte aligned
+  // [pages, page_slots, kv_heads, head_dim or dim_of_value()]; rows 16-byte aligned
+  TensorView key, value;
   TensorView block_table;  // int32 [requests, pages_max]
   /// fp32, finite and not 0, of the shape that ScaleGranularity says; data nullptr with kNone.
   /// Scales of slots that a call neither writes nor reads are never read.
@@ -106,7 +115,7 @@ struct CacheView {
 
 struct AppendCall {
   CacheView cache;
-  TensorView key, value;     // [tokens, kv_heads, head_dim]
+  TensorView key, value;     // [tokens, kv_heads, head_dim or dim_of_value()]
   TensorView token_offsets;  // int32 [requests + 1]: tokens of request b are [o[b], o[b+1])
   TensorView first_slots;    // int32 [requests]: slot of its first new token
   TensorView positions;      // int64 [tokens]: position ids; read with RoPE only
@@ -119,7 +128,7 @@ struct AttendCall {
   TensorView query_offsets;       // int32 [requests + 1]
   TensorView kv_lengths;          // int32 [requests]: slots, padding included
   TensorView key_begin, key_end;  // int32 [requests]: slots that hold real tokens
-  TensorView output;              // [tokens, query_heads, head_dim]
+  TensorView output;              // [tokens, query_heads, dim_of_value()]
   TensorView lse;                 // fp32 [tokens, query_heads], natural logarithm
   /// fp32 [query_heads] each, or data nullptr. ALiBi adds -slope * |anchor - slot| to a logit,
   /// where the anchor is the query's causal limit (bottom right when causal is none). A sink adds
@@ -136,6 +145,17 @@ struct AttendCall {
   TensorView tree_first_slots;  // int32 [requests]
   TensorView positions;         // int64 [tokens]: of the queries; read with RoPE only
   void* workspace = nullptr;    // Plan::workspace_bytes bytes, 256-byte aligned
+  cudaStream_t stream = nullptr;
+};
+
+/// States of the same queries over disjoint sets of slots, to become one: what attend() gave for
+/// each, called with other key_begin and key_end. A state with LSE -inf is empty and its O is not
+/// looked at. Sinks, which every state would count, are given to none.
+struct MergeCall {
+  TensorView outputs;  // [states, tokens, query_heads, dim_of_value()]
+  TensorView lses;     // fp32 [states, tokens, query_heads]
+  TensorView output;   // [tokens, query_heads, dim_of_value()]
+  TensorView lse;      // fp32 [tokens, query_heads]
   cudaStream_t stream = nullptr;
 };
 
@@ -159,6 +179,7 @@ struct Plan {
   uint32_t splits = 1;        // parts that a query's slots are divided into, merged at the end
   uint32_t split_slots = 0, splits_max = 1;  // of queries that are divided between blocks
   int64_t requests = 0, tokens = 0;
+  int64_t longest_query = 0, longest_kv = 0;  // of a request, where a kernel's workspace needs it
   int64_t partial_units = 0;  // requests or tokens that leave partial results in the workspace
   uint64_t workspace_bytes = 0;
 };
@@ -176,6 +197,9 @@ const char* const* invariant_variant_names();
 
 /// Writes K and V of new tokens to their slots.
 Status append(const AppendCall& call, const AttentionShape& shape);
+
+/// Writes O and LSE of every query's states together.
+Status merge(const MergeCall& call, const AttentionShape& shape);
 
 /// Writes O and LSE of every query.
 Status attend(const AttendCall& call, const Plan& plan, const AttentionShape& shape);

@@ -1,7 +1,8 @@
 // Purpose: device memory of a paged KV cache, and the block tables that map requests to it.
 //
 // Contract:
-//  - KvPool owns one allocation: [layers][K, V][pages][page_slots][kv_heads][head_dim]. Its content
+//  - KvPool owns one allocation: [layers][K, V][pages][page_slots][kv_heads][dimension]. Its
+//  content
 //    is undefined until written. Pages are handed out by number; one number names the same page of
 //    every layer. Any page may be handed out next.
 //  - BlockTable owns the device copy of the pages of a batch of requests.

@@ -1,0 +1,332 @@
+// Attention over a latent cache on tensor cores, fp16 and bf16: V is the first kDimV dimensions of
+// K, and all query heads share one row (multi-head latent attention in its absorbed form).
+//
+// Version 1 ("latent"): a block takes 16 packed query rows, 16 heads of one query where there are
+// as many. Rows are too wide for one warp's registers, so the warps of a block share them: for the
+// scores each warp has eight slots of the tile, for O each has 128 dimensions. Scores cross between
+// the two through shared memory; every warp then weighs the whole tile itself, which costs little
+// beside the products. K is read once, and V never: its rows are already there.
+//
+// Slots are cut into splits of a fixed size, one block each, and partial results are added up from
+// left to right by merge_latent_kernel. Tiles start at multiples of kLatentTile and are visited in
+// ascending order; what nobody sees weighs zero. So a query has the same bits in prefill, any
+// chunk, decode and verify, alone and in any batch.
+#pragma once
+
+#include "impl/kernels/attend_decode.cuh"
+#include "impl/kernels/tensor_core.cuh"
+
+namespace kvattn {
+
+constexpr int kLatentDimK = 576, kLatentDimV = 512;
+constexpr int kLatentRows = 16;
+constexpr int kLatentWarps = 4;
+constexpr int kLatentTile = 8 * kLatentWarps;
+static_assert(kLatentTile == kLatentTileSlots);
+constexpr int kLatentWarpDims = kLatentDimV / kLatentWarps;
+constexpr int kLatentStages = 2;
+constexpr int kLatentStep = 16;  // slots of one P.V product
+/// Floats from row to row of the scores: eight more than a tile, so that the four rows that a
+/// quarter of a warp touches lie in different banks.
+constexpr int kLatentScoreStride = kLatentTile + 8;
+constexpr int kLatentSharedBytes = (kLatentRows + kLatentStages * kLatentTile) * kLatentDimK * 2 +
+                                   kLatentRows * kLatentScoreStride * int{sizeof(float)};
+
+template <class T>
+struct LatentAttention {
+  static constexpr int kThreads = kLatentWarps * kWarpLanes;
+  static constexpr int kChunks = kLatentDimK / kVector;
+  static constexpr int kSlotTiles = kLatentTile / 8;
+  static constexpr int kDimTiles = kLatentWarpDims / 8;
+  using Rows = SwizzledRows<kLatentDimK>;
+
+  const AttendParams& p;
+  const RowTile& tile;
+  int32_t kv_head;
+  uint32_t shared;
+  float* scores;  // [kLatentRows][kLatentScoreStride]
+  int lane = threadIdx.x % kWarpLanes, warp = threadIdx.x / kWarpLanes;
+  Visible seen;  // hull over the block's rows
+  // A lane holds parts of two rows: lane / 4 and lane / 4 + 8.
+  ScoredRow rows[2];
+  float max_log2[2], sum[2];
+  float output[kDimTiles][4];  // of the warp's dimensions
+
+  __device__ Rows query_rows() const { return {shared}; }
+  __device__ Rows key_rows(int stage) const {
+    return {shared + (kLatentRows + stage * kLatentTile) * kLatentDimK * 2};
+  }
+
+  __device__ void begin(Visible part) {
+    seen = intersection(visible_slots(p, tile), part);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      rows[half] = scored_row(p, tile, kv_head, lane / 4 + 8 * half);
+      rows[half].visible = intersection(rows[half].visible, part);
+      max_log2[half] = -INFINITY;
+      sum[half] = 0;
+    }
+#pragma unroll
+    for (int n = 0; n < kDimTiles; ++n) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) output[n][j] = 0;
+    }
+  }
+
+  __device__ void copy_query() const {
+#pragma unroll 1
+    for (int i = threadIdx.x; i < kLatentRows * kChunks; i += kThreads) {
+      const int row = i / kChunks, chunk = i % kChunks;
+      const bool exists = row < tile.row_count;
+      const RowAddress at = row_address(p, tile, kv_head, exists ? row : 0);
+      const T* source = static_cast<const T*>(p.query) + at.token * p.query_token_stride +
+                        at.head * p.query_head_stride + chunk * kVector;
+      copy_async(query_rows().chunk(row, chunk), source, !exists);
+    }
+  }
+
+  /// Slots of the tile at `base` that are worth a product, rounded up to whole steps.
+  __device__ int slots_used(int32_t base) const {
+    return min(kLatentTile, (seen.last - base) / kLatentStep * kLatentStep + kLatentStep);
+  }
+
+  /// Slots that nobody sees are not read, and become zeros: 0 * NaN is NaN.
+  __device__ void copy_tile(int32_t base, int stage) const {
+    const PagedParams& cache = p.cache;
+    const T* key = static_cast<const T*>(cache.key) + kv_head * cache.key_head_stride;
+    const int32_t* pages = cache.block_table + tile.request * cache.block_table_stride;
+    const int end = slots_used(base) * kChunks;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < end; i += kThreads) {
+      const int row = i / kChunks, chunk = i % kChunks;
+      const int32_t slot = base + row;
+      const bool exists = slot >= seen.first && slot <= seen.last;
+      int64_t offset = 0;
+      if (exists) {
+        offset = pages[slot >> cache.page_shift] * cache.key_page_stride +
+                 (slot & ((1 << cache.page_shift) - 1)) * cache.key_slot_stride + chunk * kVector;
+      }
+      copy_async(key_rows(stage).chunk(row, chunk), key + offset, !exists);
+    }
+  }
+
+  /// The warp's eight slots: Q K^T to shared memory, as base-2 logits; hidden slots as -inf.
+  __device__ void score(int32_t base, int stage, int used) const {
+    const int first = warp * 8;
+    float dots[4] = {0, 0, 0, 0};
+    if (first < used) multiply_keys(stage, first, dots);
+    const HiddenSlots hidden{p, tile, kv_head};
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const ScoredRow& row = rows[j / 2];
+      const int column = first + lane % 4 * 2 + j % 2;
+      const int32_t slot = base + column;
+      float logit = plain_logit(p, dots[j]);
+      if (has_modifiers(p)) logit = modified_logit(p, row, dots[j], slot);
+      const bool sees = first < used && row.sees(slot);
+      if (sees && hidden.exist()) logit = hidden.apply(row, slot, logit);
+      scores[(lane / 4 + j / 2 * 8) * kLatentScoreStride + column] = sees ? logit : -INFINITY;
+    }
+  }
+
+  __device__ void multiply_keys(int stage, int first, float (&dots)[4]) const {
+    const Rows queries = query_rows(), keys = key_rows(stage);
+#pragma unroll 2
+    for (int k = 0; k < kLatentDimK / 16; k += 2) {
+      uint32_t b[4], a[4];
+      load_matrices(keys.chunk(first + lane % 8, k * 2 + lane / 8), b);
+      load_matrices(queries.chunk(lane % 16, k * 2 + lane / 16), a);
+      multiply<T>(dots, a, b[0], b[1]);
+      load_matrices(queries.chunk(lane % 16, k * 2 + 2 + lane / 16), a);
+      multiply<T>(dots, a, b[2], b[3]);
+    }
+  }
+
+  /// Takes the tile into the running maxima and sums; logits become weights.
+  __device__ void weigh(float (&weights)[kSlotTiles][4]) {
+#pragma unroll
+    for (int n = 0; n < kSlotTiles; ++n) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float2 pair = *reinterpret_cast<const float2*>(
+            &scores[(lane / 4 + half * 8) * kLatentScoreStride + n * 8 + lane % 4 * 2]);
+        weights[n][2 * half] = pair.x;
+        weights[n][2 * half + 1] = pair.y;
+      }
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float top = max_log2[half];
+#pragma unroll
+      for (int n = 0; n < kSlotTiles; ++n) {
+        top = fmaxf(top, fmaxf(weights[n][2 * half], weights[n][2 * half + 1]));
+      }
+      top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, 1));
+      top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, 2));
+      // As long as nothing was visible, any finite shift keeps the exponents from becoming NaN.
+      const float shift = top == -INFINITY ? 0.0f : top;
+      const float rescale = exp2_approx(__fsub_rn(max_log2[half], shift));
+      max_log2[half] = top;
+      float part = 0;
+#pragma unroll
+      for (int n = 0; n < kSlotTiles; ++n) {
+#pragma unroll
+        for (int j = 2 * half; j < 2 * half + 2; ++j) {
+          weights[n][j] = exp2_approx(__fsub_rn(weights[n][j], shift));
+          part = __fadd_rn(part, weights[n][j]);
+        }
+      }
+      sum[half] = __fmaf_rn(sum[half], rescale, part);
+#pragma unroll
+      for (int n = 0; n < kDimTiles; ++n) {
+        output[n][2 * half] = __fmul_rn(output[n][2 * half], rescale);
+        output[n][2 * half + 1] = __fmul_rn(output[n][2 * half + 1], rescale);
+      }
+    }
+  }
+
+  __device__ void multiply_values(int stage, int used, const float (&weights)[kSlotTiles][4]) {
+    const Rows values = key_rows(stage);
+#pragma unroll
+    for (int s = 0; s < kLatentTile / kLatentStep; ++s) {
+      if (s * kLatentStep >= used) break;
+      const float(&low)[4] = weights[2 * s];
+      const float(&high)[4] = weights[2 * s + 1];
+      const uint32_t a[4] = {round_pair(low[0], low[1], T()), round_pair(low[2], low[3], T()),
+                             round_pair(high[0], high[1], T()), round_pair(high[2], high[3], T())};
+#pragma unroll
+      for (int n = 0; n < kDimTiles; n += 2) {
+        uint32_t b[4];
+        const int chunk = warp * kDimTiles + n + lane / 16;
+        load_matrices_transposed(values.chunk(s * kLatentStep + lane % 16, chunk), b);
+        multiply<T>(output[n], a, b[0], b[1]);
+        multiply<T>(output[n + 1], a, b[2], b[3]);
+      }
+    }
+  }
+
+  /// Between its two meetings the scores are complete; the next tile's may follow after the second.
+  __device__ void take_tile(int32_t base, int stage) {
+    const int used = slots_used(base);
+    float weights[kSlotTiles][4];
+    score(base, stage, used);
+    __syncthreads();
+    weigh(weights);
+    multiply_values(stage, used, weights);
+  }
+
+  /// `split` is -1 when the block has all of its rows' slots.
+  __device__ void write(int32_t split) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      sum[half] += __shfl_xor_sync(kAllLanes, sum[half], 1);
+      sum[half] += __shfl_xor_sync(kAllLanes, sum[half], 2);
+      const int row = lane / 4 + 8 * half;
+      if (row >= tile.row_count) continue;
+      const RowAddress at = row_address(p, tile, kv_head, row);
+      if (split >= 0) {
+        write_part(half, partial_index(p, at.token, at.head) + split);
+        continue;
+      }
+      const RowEnd end = end_row(p, at.head, max_log2[half], sum[half]);
+      T* target = static_cast<T*>(p.output) + at.token * p.output_token_stride +
+                  at.head * p.output_head_stride + warp * kLatentWarpDims;
+#pragma unroll
+      for (int n = 0; n < kDimTiles; ++n) {
+        // Adding zero is what the merge of one split does: it turns -0 into +0.
+        *reinterpret_cast<uint32_t*>(target + n * 8 + lane % 4 * 2) =
+            round_pair(__fmul_rn(__fadd_rn(output[n][2 * half], 0.0f), end.factor),
+                       __fmul_rn(__fadd_rn(output[n][2 * half + 1], 0.0f), end.factor), T());
+      }
+      if (warp == 0 && lane % 4 == 0) {
+        p.lse[at.token * p.lse_token_stride + at.head * p.lse_head_stride] = end.lse;
+      }
+    }
+  }
+
+  /// A split that saw nothing leaves an empty state: the merge reads every split.
+  __device__ void write_part(int half, int64_t index) const {
+    float* target = p.partial_output + index * kLatentDimV + warp * kLatentWarpDims + lane % 4 * 2;
+#pragma unroll
+    for (int n = 0; n < kDimTiles; ++n) {
+      *reinterpret_cast<float2*>(target + n * 8) =
+          make_float2(output[n][2 * half], output[n][2 * half + 1]);
+    }
+    if (warp == 0 && lane % 4 == 0) {
+      *reinterpret_cast<float2*>(p.partial_state + 2 * index) =
+          make_float2(max_log2[half], sum[half]);
+    }
+  }
+};
+
+/// Block: kLatentWarps warps. Grid: x row tiles (see batch.cuh), y KV heads, z splits.
+template <class T>
+__global__ void __launch_bounds__(kLatentWarps* kWarpLanes)
+    attend_latent_kernel(const AttendParams p) {
+  extern __shared__ __align__(128) uint8_t shared[];
+  const RowTile tile = find_row_tile(p, blockIdx.x, kLatentRows);
+  if (tile.row_count <= 0) return;
+  const int32_t splits = split_count(p, tile.request), split = blockIdx.z;
+  if (split >= splits) return;
+  constexpr int kScoresAt = (kLatentRows + kLatentStages * kLatentTile) * kLatentDimK * 2;
+  LatentAttention<T> attention{p, tile, static_cast<int32_t>(blockIdx.y), shared_address(shared),
+                               reinterpret_cast<float*>(shared + kScoresAt)};
+  attention.begin(splits > 1 ? slots_of_split(p, split) : Visible{0, INT32_MAX});
+  const Visible seen = attention.seen;
+  if (seen.last >= 0) {
+    const int32_t end = seen.last / kLatentTile + 1;
+    int32_t index = seen.first / kLatentTile;
+    attention.copy_query();
+    attention.copy_tile(index * kLatentTile, 0);
+    commit_copies();
+    for (int stage = 0; index < end; ++index, stage ^= 1) {
+      if (index + 1 < end) attention.copy_tile((index + 1) * kLatentTile, stage ^ 1);
+      commit_copies();
+      wait_copies<1>();
+      __syncthreads();  // everybody's copies of this tile have arrived
+      attention.take_tile(index * kLatentTile, stage);
+      __syncthreads();  // nobody reads this stage or its scores any more
+    }
+  }
+  attention.write(splits > 1 ? split : -1);
+}
+
+/// Block: kLatentDimV / 8 threads, a vector of eight dimensions each. Grid: x tokens, y query
+/// heads.
+template <class T>
+__global__ void __launch_bounds__(kLatentDimV / kVector) merge_latent_kernel(const AttendParams p) {
+  const int32_t token = blockIdx.x, head = blockIdx.y;
+  const int32_t request = request_of_token(p, token), splits = split_count(p, request);
+  if (splits == 1) return;  // written by its only split
+  const int64_t first = partial_index(p, token, head);
+  const float2* states = reinterpret_cast<const float2*>(p.partial_state) + first;
+  const float* outputs = p.partial_output + first * kLatentDimV + threadIdx.x * kVector;
+  MergedMax top;
+  for (int32_t s = 0; s < splits; ++s) top.take(states[s].x);
+  RowState row = {};
+  row.max_log2 = top.max_log2;
+  for (int32_t s = 0; s < splits; ++s) {
+    const Vec8 output = load8(outputs + static_cast<int64_t>(s) * kLatentDimV);
+    add_state(row, top.shift(), states[s].x, states[s].y, output);
+  }
+  write_row<T>(p, {token, head}, row, threadIdx.x);
+}
+
+template <class T>
+cudaError_t launch_latent(const AttendParams& p, cudaStream_t stream) {
+  const auto kernel = attend_latent_kernel<T>;
+  cudaError_t error =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kLatentSharedBytes);
+  if (error != cudaSuccess) return error;
+  const int64_t tiles = static_cast<int64_t>(p.tokens) * p.group / kLatentRows + p.requests;
+  const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(p.kv_heads),
+                  static_cast<unsigned>(p.splits_max));
+  kernel<<<grid, kLatentWarps * kWarpLanes, kLatentSharedBytes, stream>>>(p);
+  error = cudaGetLastError();
+  if (error != cudaSuccess || p.splits_max == 1) return error;
+  const dim3 rows(static_cast<unsigned>(p.tokens), static_cast<unsigned>(p.kv_heads * p.group));
+  merge_latent_kernel<T><<<rows, kLatentDimV / kVector, 0, stream>>>(p);
+  return cudaGetLastError();
+}
+
+}  // namespace kvattn
