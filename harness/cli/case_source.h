@@ -29,7 +29,7 @@ struct SourceOptions {
   DrawOptions drawing;
   bool exhaustive = false;         // instead: all small cases, without the corpus
   uint64_t shard = 0, shards = 1;  // of the small cases: those whose number is shard modulo shards
-  bool engine = false;  // histories, for the engine level; else attention calls
+  bool engine = false;             // histories, for the engine level; else attention calls
 };
 
 struct SourcedCase {

@@ -59,7 +59,7 @@ std::vector<std::string> all_properties() {
   std::vector<std::string> names;
   for (const Relation& relation : relations())
     names.push_back("relation:" + std::string(relation.name));
-  for (auto check = CheckClass::kDevice; check <= CheckClass::kValues;
+  for (auto check = CheckClass::kDevice; check <= CheckClass::kEcho;
        check = static_cast<CheckClass>(static_cast<uint8_t>(check) + 1))
     names.emplace_back(check_name(check));
   return names;

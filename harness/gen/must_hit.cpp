@@ -58,10 +58,10 @@ constexpr Condition kConditions[] = {
     {F::kMaskBoolKeep, kEncoding},
     {F::kMaskBoolBlock, kEncoding},
     {F::kMaskAdditive, kEncoding},
-    {F::kMaskFiniteMinimum, kFree},
-    {F::kMaskBroadcastBatch, kFree},
-    {F::kMaskBroadcastHead, kFree},
-    {F::kMaskBroadcastQuery, kFree},
+    {F::kMaskFiniteMinimum, kAlone},
+    {F::kMaskBroadcastBatch, kAlone},
+    {F::kMaskBroadcastHead, kAlone},
+    {F::kMaskBroadcastQuery, kAlone},
     {F::kMaskByHead, kAlone},
     {F::kCascade, kAlone},
     {F::kMha, kSharing},
@@ -131,13 +131,8 @@ constexpr Condition kConditions[] = {
 struct Pair {
   Feature a, b;
 };
-/// Pages in order are never out of order; a mask that hides the holes of one request is its own;
-/// only numbers have a finite minimum.
-constexpr Pair kImpossible[] = {{F::kPagesOutOfOrder, F::kOrderIdentity},
-                                {F::kPaddingHoles, F::kMaskBroadcastBatch},
-                                {F::kMaskFiniteMinimum, F::kMaskPackedBits},
-                                {F::kMaskFiniteMinimum, F::kMaskBoolKeep},
-                                {F::kMaskFiniteMinimum, F::kMaskBoolBlock}};
+/// Pages in order are never out of order.
+constexpr Pair kImpossible[] = {{F::kPagesOutOfOrder, F::kOrderIdentity}};
 
 bool is_required(const Condition& a, const Condition& b) {
   if (a.axis == kAlone || b.axis == kAlone) return false;  // too rare to ask for its pairs

@@ -27,7 +27,7 @@ void append_stored(const ModelRequest& r, std::vector<StoredToken>& slots,
                    uint64_t data_seed) {
   const auto base = static_cast<ptrdiff_t>(slots.size());
   for (size_t i = 0; i < tokens.size(); ++i) {
-    if (parents.empty() || parents[i] == static_cast<int32_t>(i) - 1) {
+    if (parents.empty()) {
       slots.push_back(next_stored(r, slots, tokens[i], data_seed));
       continue;
     }

@@ -177,7 +177,8 @@ std::optional<Failure> judge_part(const StepView& view, const VisibleSets& visib
   std::vector<LayerResult> layers;
   for (const CascadeResult& cascade : view.seen.cascades) layers.push_back(cascade.parts[part]);
   const OpObservation seen = only(view.seen, std::move(layers));
-  const StepView alone{view.c, view.facts, view.timeline, view.step, seen, view.pool};
+  const StepView alone{view.c, view.facts, view.timeline,  view.step,
+                       seen,   view.pool,  view.conversion};
   ContractCounts counts;
   std::optional<Failure> failure = judge_rows(alone, visible, counts);
   if (!failure) failure = values.judge(alone, visible, stats);
@@ -197,7 +198,7 @@ std::optional<Failure> judge_merged_rows(const StepView& view, const VisibleSets
   // What becomes of a PAD row is said of attention, not of a merge.
   PluginFacts facts = view.facts;
   if (facts.pad_rows != KV_PAD_ROWS_COMPUTED) facts.pad_rows = KV_PAD_ROWS_UNSPECIFIED;
-  const StepView alone{view.c, facts, view.timeline, view.step, seen, view.pool};
+  const StepView alone{view.c, facts, view.timeline, view.step, seen, view.pool, view.conversion};
   ContractCounts counts;
   std::optional<Failure> failure = judge_rows(alone, visible, counts);
   if (!failure) return failure;

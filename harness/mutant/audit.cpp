@@ -12,9 +12,9 @@ namespace {
 constexpr size_t kLeast = 3;
 constexpr double kSecondsWorst = 60, kSecondsMedian = 2;
 
-constexpr const char* kClasses[] = {"A",    "B",   "C",    "D",    "E",    "F",    "G",   "I",
-                                    "LIFE", "PAD", "KEY",  "FORK", "ACCT", "MOVE", "PUB", "ROW",
-                                    "SPEC", "CAP", "EDGE", "SWA",  "TIER", "NAN"};
+constexpr const char* kClasses[] = {"A",   "B",    "C",   "D",    "E",    "F",    "G",    "H",
+                                    "I",   "LIFE", "PAD", "KEY",  "FORK", "ACCT", "MOVE", "PUB",
+                                    "ROW", "SPEC", "CAP", "EDGE", "SWA",  "TIER", "NAN"};
 constexpr const char* kNamed[] = {"padding_dropped",   "pad_as_visible_zeros",  "triangle_flipped",
                                   "polarity_inverted", "hidden_tile_gives_nan", "finite_minimum"};
 

@@ -21,7 +21,7 @@ constexpr Field kFields[] = {
     {"Class", &PlantedBug::bug_class}, {"Change", &PlantedBug::change},
     {"Origin", &PlantedBug::origin},   {"Found by", &PlantedBug::found_by},
     {"Sources", &PlantedBug::sources}, {"Expect", &PlantedBug::expect},
-    {"Level", &PlantedBug::level},
+    {"Level", &PlantedBug::level},     {"Twin", &PlantedBug::twin},
 };
 constexpr std::string_view kLevels[] = {"kernel", "engine", "engine with attention"};
 
@@ -51,7 +51,7 @@ Result<PlantedBug> parse_planted(const std::string& name, const std::string& tex
   }
   if (bug.level.empty()) bug.level = "kernel";
   for (const Field& required : kFields)
-    if ((bug.*required.member).empty())
+    if (required.member != &PlantedBug::twin && (bug.*required.member).empty())
       return wrong(std::string("expected a header '") + required.key + ": ...', got none");
   const bool known = bug.expect == "killed" || bug.expect.rfind("equivalent, because ", 0) == 0;
   if (!known)

@@ -3,7 +3,8 @@
 // first empty line. Class, Change, Origin, Found by, Sources and Expect are required; Expect is
 // "killed" or "equivalent, because ...". Level is "kernel" when it is left out, "engine" for host
 // plugins (cache and engine without a device) or "engine with attention"; Found by then begins with
-// the names of the checks that may find it. Names are file names without .patch, ascending.
+// the names of the checks that may find it; Twin says with which other history an echo compares.
+// Names are file names without .patch, ascending.
 // Example:  KV_ASSIGN_OR_RETURN(auto mutants, read_planted("corpus/mutants"));
 #pragma once
 
@@ -16,6 +17,7 @@ namespace kv {
 
 struct PlantedBug {
   std::string name, bug_class, change, origin, found_by, sources, expect, level;
+  std::string twin;  // of an echo: what the history is compared with; "" for most
   std::string hash;  // of the patch, hexadecimal
 
   bool is_equivalent() const { return expect != "killed"; }

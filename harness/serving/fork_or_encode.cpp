@@ -21,7 +21,7 @@ class Recorder final : public Engine {
     for (const call::StepRow& row : step->rows) projected_ += row.append;
     if (step->wants_outputs) {
       kept_ = engine_.take_outputs(answer.step);
-      outputs_.insert(outputs_.end(), kept_.begin(), kept_.end());
+      outputs_.insert(outputs_.end(), kept_.outputs.begin(), kept_.outputs.end());
     }
     return answer;
   }
@@ -29,7 +29,7 @@ class Recorder final : public Engine {
   std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) override {
     return engine_.read(cache, places);
   }
-  std::vector<std::vector<std::byte>> take_outputs(uint64_t) override { return std::move(kept_); }
+  StepOutputs take_outputs(uint64_t) override { return std::move(kept_); }
   std::vector<std::string> take_device_findings() override {
     return engine_.take_device_findings();
   }
@@ -43,7 +43,8 @@ class Recorder final : public Engine {
  private:
   Engine& engine_;
   uint64_t projected_ = 0, steps_ = 0;
-  std::vector<std::vector<std::byte>> kept_, outputs_;
+  StepOutputs kept_;  // of the last step
+  std::vector<std::vector<std::byte>> outputs_;
 };
 
 class Completing {

@@ -101,6 +101,7 @@ void PagedCache::State::append_row(const AppendRow& row) {
   if (has_partial_tail(c, page_slots())) {
     for (int32_t g = 0; g < group_count(); ++g) own_tail(c, g);
   }
+  if (row.branches) c.path_slots = std::min(c.path_slots, c.length());
   c.tokens.insert(c.tokens.end(), row.tokens.begin(), row.tokens.end());
   const int64_t pages = pages_for(SlotCount(c.length()), page_slots()).value;
   for (int32_t g = 0; g < group_count(); ++g) {

@@ -137,7 +137,10 @@ StatusOr<StepNumber> Engine::step(const EngineStep& step) {
   KVATTN_RETURN_IF_ERROR(check_step(step));
   Side& s = side(step.draft);
   appends_.clear();
-  for (const EngineRow& row : step.rows) appends_.push_back(row.append);
+  for (const EngineRow& row : step.rows) {
+    appends_.push_back(row.append);
+    appends_.back().branches = !row.tree_parents.empty();
+  }
   KVATTN_RETURN_IF_ERROR(s.cache.check_step(appends_));
   const Batch batch = make_batch(step);
   KVATTN_RETURN_IF_ERROR(s.store->check(batch));

@@ -128,7 +128,7 @@ void EngineDecoder::activate(const DecoderRow& row, const Held& held) {
     }
     depths.push_back(depth);
     active_[{row.request, held.paths[base + i]}] = {
-        .token = held.tokens[base + i], .row = output_rows_++, .depth = depth, .slot = base + i};
+        .token = held.tokens[base + i], .row = output_rows_++, .depth = depth};
   }
 }
 
@@ -212,9 +212,8 @@ kv_status EngineDecoder::fill(void* harness, const kv_token* token, void* q, voi
   const auto found = self.active_.find({token->request, token->history});
   if (found == self.active_.end() || (token->draft != 0) != self.is_draft_) return KV_REFUSED;
   Active& active = found->second;
-  const auto position = token->position - static_cast<int64_t>(active.slot - active.depth);
   if (token->layer == 0) {
-    active.x = self.model().embed(active.token, position);
+    active.x = self.model().embed(active.token, token->position);
     active.next_layer = 0;
   }
   self.advance(active, token->layer);

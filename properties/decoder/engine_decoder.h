@@ -1,7 +1,7 @@
 // Purpose: a decoder over an engine with its own cache: token sequences in, logits out.
 // Contract: the engine is one in this process (a kv_engine_level, with attention). Every layer's Q,
 // K and V are made when the engine asks for them, from what it gave for the layer before, at the
-// position that it says; a tree's tokens stand at their depth. A call that the engine refuses
+// position that it says. A call that the engine refuses
 // throws EngineRefusal. Work is counted where it is asked for. Example:
 //   EngineDecoder d(*level, {.layers = 2});  d.admit(0, prompt);
 //   const auto logits = d.step({{.request = 0, .append = prompt}});  // [row][token]
@@ -83,7 +83,6 @@ class EngineDecoder {
     Token token = 0;
     uint64_t row = 0;    // of the outputs
     uint64_t depth = 0;  // tokens before it that it sees
-    uint64_t slot = 0;
     uint32_t next_layer = 0;
     Hidden x = {};  // below next_layer
   };

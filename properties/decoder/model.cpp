@@ -10,7 +10,6 @@ namespace {
 
 constexpr uint64_t kEmbeddings = 1, kPositions = 2, kSuccessors = 3, kWeights = 4;  // streams
 constexpr int64_t kBonus = 12;  // a rank of a successor; the other logits are about as large
-12;  // of a likely successor, a step; the other logits are about as large
 
 uint64_t word(uint64_t seed, uint64_t stream, uint64_t index) {
   return Philox{seed}.word(stream, index);

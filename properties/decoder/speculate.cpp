@@ -74,7 +74,8 @@ class Speculator {
       row.append.insert(row.append.end(), branches.begin(), branches.end());
       row.parents.resize(row.append.size(), static_cast<int32_t>(root));
     }
-    row.speculative = static_cast<uint32_t>(row.append.size() - root - 1);
+    // An engine may take back all of a tree, and keeps one path of it.
+    row.speculative = static_cast<uint32_t>(row.append.size() - (branches.empty() ? root + 1 : 0));
     const RowLogits logits = decoder_.step({row})[0];
     ++s_.verifies;
     emit(logits[root]);

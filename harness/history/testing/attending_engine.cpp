@@ -113,13 +113,16 @@ void AttendingEngine::attend_row(const call::StepRow& row, uint32_t q, ContentLa
   std::vector<double> query(heads * dim);
   decode_row(s.query_dtype, bytes.data(), query.size(), query.data());
   for (uint32_t h = 0; h < heads; ++h) {
-    append_head(held, std::span(query).subspan(h * dim, dim), h * s.kv_heads / heads, out);
+    const uint32_t layer = at.layer + (at.draft ? s.layers : 0);
+    append_head(held, places, {std::span(query).subspan(h * dim, dim), {layer, h}, slot}, out);
   }
 }
 
-void AttendingEngine::append_head(const std::vector<SlotBytes>& held, std::span<const double> query,
-                                  uint32_t kv_head, const Out& row_out) const {
+void AttendingEngine::append_head(const std::vector<SlotBytes>& held,
+                                  const std::vector<SlotPlace>& places, const Asking& asking,
+                                  const Out& row_out) const {
   const Shape& s = case_.shape;
+  const uint32_t kv_head = asking.head.head * s.kv_heads / s.query_heads;
   const double scale = s.scale * (wrong_ == Wrong::kScale ? 1.5 : 1);
   std::vector<double> row(s.head_dim_k), weights, sums(s.head_dim_v);
   double total = 0;
@@ -127,10 +130,15 @@ void AttendingEngine::append_head(const std::vector<SlotBytes>& held, std::span<
     const size_t bytes = slot.key.size() / s.kv_heads;
     decode_row(s.kv_dtype, slot.key.data() + kv_head * bytes, s.head_dim_k, row.data());
     double score = 0;
-    for (uint32_t i = 0; i < s.head_dim_k; ++i) score += row[i] * query[i];
-    weights.push_back(std::exp(scale * score));
+    for (uint32_t i = 0; i < s.head_dim_k; ++i) score += row[i] * asking.query[i];
+    score *= scale;
+    if (s.softcap > 0) score = s.softcap * std::tanh(score / s.softcap);
+    const auto distance = asking.slot - static_cast<int64_t>(places[weights.size()].slot);
+    if (s.alibi) score -= alibi_slope(case_, asking.head) * static_cast<double>(distance);
+    weights.push_back(std::exp(score));
     total += weights.back();
   }
+  if (s.sinks) total += std::exp(sink_logit(case_, asking.head));
   for (size_t j = 0; j < held.size(); ++j) {
     const size_t bytes = held[j].value.size() / s.kv_heads;
     decode_row(s.kv_dtype, held[j].value.data() + kv_head * bytes, s.head_dim_v, row.data());

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "harness/case/head_inputs.h"
 #include "harness/history/testing/plain_engine.h"
 
 namespace kv {
@@ -54,8 +55,14 @@ class AttendingEngine final : public Engine {
   void leave_out(const call::StepRow& row, const Out& out) const;
   void attend_row(const call::StepRow& row, uint32_t q, ContentLayer at, int64_t window,
                   const Out& out);
-  void append_head(const std::vector<SlotBytes>& held, std::span<const double> query,
-                   uint32_t kv_head, const Out& row_out) const;
+  /// One query head: what it asks with, and where it stands.
+  struct Asking {
+    std::span<const double> query;
+    HeadPlace head;
+    int64_t slot = 0;
+  };
+  void append_head(const std::vector<SlotBytes>& held, const std::vector<SlotPlace>& places,
+                   const Asking& asking, const Out& row_out) const;
   int64_t offset(CacheKind cache, RequestId request) {
     return plain_.snapshot(cache)->find(request)->position_offset;
   }

@@ -90,6 +90,7 @@ struct AppendRow {
   Handle handle;  // with the stored length, where the tokens go
   std::span<const Token> tokens = {};
   SlotCount speculative;  // of them, the last ones that truncate may take back
+  bool branches = false;  // they are a tree: no prefix that admit may find, nor what follows them
   DType dtype = DType::kF16;
 };
 
