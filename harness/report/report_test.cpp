@@ -57,6 +57,19 @@ TEST(Summary, DecidesTheExitCode) {
 TEST(Summary, NothingIsNoPass) { EXPECT_EQ(RunSummary().exit_code(), ExitCode::kVacuous); }
 
 // Two hundred cases of one kind never met an empty row: red, not green.
+TEST(Summary, TellsBetweenWhichSharesTheRateLies) {
+  // Wilson, E. B., Probable inference, 1927: 5 of 500 at 2.576 standard deviations.
+  const ShareInterval few = share_interval(5, 500);
+  EXPECT_NEAR(few.low, 0.00333, 0.00005);
+  EXPECT_NEAR(few.high, 0.02960, 0.0002);
+  EXPECT_NEAR(share_interval(0, 100).low, 0, 1e-9);
+  EXPECT_NEAR(share_interval(100, 100).high, 1, 1e-9);
+  EXPECT_GT(share_interval(0, 100).high, 0.05);
+  EXPECT_EQ(share_interval(0, 0).high, 1);
+  const RunSummary summary = summary_of({Outcome::kPass, Outcome::kFail});
+  EXPECT_NE(summary_text(summary).find("1 of 2 cases failed"), std::string::npos);
+}
+
 TEST(Summary, ALargeCampaignMustMeetItsFeatures) {
   RunSummary summary;
   for (uint64_t i = 0; i < RunSummary::kCampaignCases - 1; ++i)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "harness/report/must_hit_report.h"
 #include "harness/report/words.h"
@@ -91,6 +92,16 @@ ExitCode RunSummary::exit_code() const {
   return all_unsupported ? ExitCode::kUnsupported : ExitCode::kVacuous;
 }
 
+ShareInterval share_interval(uint64_t part, uint64_t whole) {
+  if (whole == 0) return {};
+  constexpr double kDeviations = 2.576;  // of a normal distribution, for 99 %
+  const auto n = static_cast<double>(whole);
+  const double p = static_cast<double>(part) / n, z2 = kDeviations * kDeviations / n;
+  const double middle = (p + z2 / 2) / (1 + z2);
+  const double half = kDeviations * std::sqrt(p * (1 - p) / n + z2 / n / 4) / (1 + z2);
+  return {std::max(0.0, middle - half), std::min(1.0, middle + half)};
+}
+
 std::string summary_text(const RunSummary& s) {
   std::string out = fmt::format("{} cases:", s.cases);
   for (const Outcome outcome : kOutcomes)
@@ -110,6 +121,13 @@ std::string summary_text(const RunSummary& s) {
   for (const std::string& feature : s.missing_features())
     out += fmt::format("  never met   {}: this campaign says too little\n", feature);
   if (!s.variants.empty()) out += "  variants that ran\n" + counts_text(s.variants);
+  if (const uint64_t failed = s.count(Outcome::kFail); failed > 0) {
+    const uint64_t all = failed + s.count(Outcome::kPass);
+    const ShareInterval share = share_interval(failed, all);
+    out += fmt::format(
+        "  rate        {} of {} cases failed: {:.2f} to {:.2f} % of such cases (99 %)\n", failed,
+        all, 100 * share.low, 100 * share.high);
+  }
   if (!s.failure_classes.empty()) out += "  failures\n" + counts_text(s.failure_classes);
   if (!s.unsupported_reasons.empty()) out += "  unsupported\n" + counts_text(s.unsupported_reasons);
   return out;

@@ -46,6 +46,13 @@ struct RunSummary {
   ExitCode exit_code() const;
 };
 
+/// Between which shares the true one lies, when `part` of `whole` failed: Wilson's score interval,
+/// 99 %.
+struct ShareInterval {
+  double low = 0, high = 1;
+};
+ShareInterval share_interval(uint64_t part, uint64_t whole);
+
 /// For a person: what ran, what it had in it, what is missing.
 std::string summary_text(const RunSummary& summary);
 nlohmann::ordered_json summary_json(const RunSummary& summary);
