@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "harness/cli/commands.h"
+#include "harness/history/judge.h"
 #include "harness/plugin/worker_process.h"
 #include "harness/run/wire.h"
 
@@ -16,6 +17,12 @@ namespace kv::cli {
 struct EngineWorker {
   std::unique_ptr<WorkerProcess> process;
   PluginFacts plugin;
+
+  /// What its outputs are held against.
+  Conventions conventions() const {
+    return {
+        .lse_base = plugin.lse_base, .lse_layout = plugin.lse_layout, .promises = plugin.promises};
+  }
 };
 Result<EngineWorker> start_engine_worker(const BenchOptions& bench);
 

@@ -4,12 +4,8 @@
 // Example:  HistoryBench bench(options);  KV_ASSIGN_OR_RETURN(auto result, bench.run(c, {}));
 #pragma once
 
-#include <memory>
-
-#include "harness/cli/commands.h"
+#include "harness/cli/engine_worker.h"
 #include "harness/history/twin.h"
-#include "harness/plugin/worker_process.h"
-#include "harness/run/wire.h"
 
 namespace kv::cli {
 
@@ -20,14 +16,11 @@ class HistoryBench {
   /// The case and its twin. Unsupported when the plugin does not offer the case.
   Result<HistoryResult> run(const Case& c, JudgeSettings settings);
   /// The next history gets a fresh process.
-  void refresh() { worker_.reset(); }
+  void refresh() { worker_.process.reset(); }
 
  private:
-  Result<void> start();
-
   BenchOptions bench_;
-  std::unique_ptr<WorkerProcess> worker_;
-  PluginFacts plugin_;
+  EngineWorker worker_;
 };
 
 }  // namespace kv::cli

@@ -71,7 +71,7 @@ class Replaying {
     KV_RETURN_IF_ERROR(engine.create(replay.history_case()));
     const auto started = Clock::now();
     Progress progress;
-    return replay.run(engine, [&](uint64_t finished) {
+    return replay.run(engine, worker.conventions(), [&](uint64_t finished) {
       progress.show(fmt::format("{} of {} requests, {:.0f} s", finished, trace_.size(),
                                 seconds_since(started)));
       return !interrupted();
@@ -152,8 +152,9 @@ class Replaying {
   }
 
   using Way = Completions (*)(const Case&, const ForkOptions&, Engine&);
-  Result<Completions> complete(const ForkOptions& options, Way way, const char* name) {
+  Result<Completions> complete(ForkOptions options, Way way, const char* name) {
     KV_ASSIGN_OR_RETURN(EngineWorker worker, start_engine_worker(options_.bench));
+    options.conventions = worker.conventions();
     RemoteEngine engine(*worker.process);
     const Case c = fork_case(options);
     KV_RETURN_IF_ERROR(engine.create(c));

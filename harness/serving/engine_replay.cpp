@@ -22,11 +22,12 @@ RequestId id_of(size_t index) { return RequestId(static_cast<uint32_t>(index)); 
 class Run {
  public:
   Run(std::span<const TraceRequest> trace, const EngineReplayOptions& options, const Case& c,
-      Engine& engine)
+      Engine& engine, const Conventions& conventions)
       : trace_(trace),
         options_(options),
         // All bytes are looked at when an operation is suspicious, and at the end.
-        judge_(c, engine, {.everything_every = UINT32_MAX, .value_steps = 1}),
+        judge_(c, engine,
+               {.everything_every = UINT32_MAX, .value_steps = 1, .conventions = conventions}),
         arrivals_(trace, {.step_ns = options.step_ns}) {
     result_.served.requests.resize(trace.size());
   }
@@ -213,8 +214,9 @@ Result<EngineReplay> EngineReplay::create(std::span<const TraceRequest> trace,
   return replay;
 }
 
-ReplayResult EngineReplay::run(Engine& engine, const std::function<bool(uint64_t)>& go_on) const {
-  return Run(trace_, options_, case_, engine).run(go_on);
+ReplayResult EngineReplay::run(Engine& engine, const Conventions& conventions,
+                               const std::function<bool(uint64_t)>& go_on) const {
+  return Run(trace_, options_, case_, engine, conventions).run(go_on);
 }
 
 }  // namespace kv

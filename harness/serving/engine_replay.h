@@ -7,7 +7,7 @@
 // is judged against the reference. The operations are made as the engine's answers come, so the
 // trace may be longer than a case may be. Example:
 //   EngineReplay replay(trace, options);
-//   KV_RETURN_IF_ERROR(engine.create(replay.history_case()));  replay.run(engine, {});
+//   KV_RETURN_IF_ERROR(engine.create(replay.history_case()));  replay.run(engine, {}, {});
 #pragma once
 
 #include <functional>
@@ -46,7 +46,8 @@ class EngineReplay {
   /// The settings; it has no operations.
   const Case& history_case() const { return case_; }
   /// `go_on`: told of the finished requests after each step; false stops.
-  ReplayResult run(Engine& engine, const std::function<bool(uint64_t finished)>& go_on) const;
+  ReplayResult run(Engine& engine, const Conventions& conventions,
+                   const std::function<bool(uint64_t finished)>& go_on) const;
 
  private:
   EngineReplay(std::span<const TraceRequest> trace, const EngineReplayOptions& options)

@@ -25,7 +25,7 @@ ReplayResult replay(Fault fault, const EngineReplayOptions& options) {
   const auto made = EngineReplay::create(trace, options);
   EXPECT_TRUE(made.ok()) << made.error().message;
   PlainEngine engine(made->history_case(), fault);
-  return made->run(engine, {});
+  return made->run(engine, {}, {});
 }
 
 TEST(EngineReplay, ServesTheTraceAtItsLengths) {

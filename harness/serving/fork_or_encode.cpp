@@ -50,7 +50,9 @@ class Recorder final : public Engine {
 class Completing {
  public:
   Completing(const Case& c, const ForkOptions& options, Engine& engine)
-      : options_(options), engine_(engine), judge_(c, engine_, {.value_steps = 1}) {}
+      : options_(options),
+        engine_(engine),
+        judge_(c, engine_, {.value_steps = 1, .conventions = options.conventions}) {}
 
   Completions forked() {
     admit(0);

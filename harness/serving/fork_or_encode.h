@@ -17,6 +17,7 @@ struct ForkOptions {
   uint64_t output_tokens = 16;  // of each; the last is never appended
   uint32_t chunk_tokens = 512, page_slots = 16;
   uint64_t seed = 1;
+  Conventions conventions = {};  // of the engine
 };
 
 struct Completions {
