@@ -21,7 +21,7 @@ def minimize(kverify, library, folder):
     result = os.path.join(folder, "result")
     subprocess.run([kverify, "check", "--level", "engine", "--seed", str(SEED), "--cases",
                     str(HISTORIES), "--first", "--minimize-attempts", "0", "--plugin", library,
-                    "--corpus", folder, "--out", folder, "--json", result], capture_output=True)
+                    "--out", folder, "--json", result], capture_output=True, cwd=folder)
     with open(result, encoding="utf-8") as file:
         failures = json.load(file)["failures"]
     if not failures:

@@ -193,14 +193,16 @@ void HistoryJudge::note_flying(const Planned& planned) {
   }
   FlyingPages flying{.step = model_.launched()};
   for (const call::StepRow& row : step.rows) {
-    const RequestState* r = state_.find(row.request);
-    if (r == nullptr) r = before_.find(row.request);  // it was cancelled while the step ran
+    const RequestState* now = state_.find(row.request);
+    // One that was cancelled while the step ran holds what it held; what it wrote it gave up.
+    const RequestState* r = now != nullptr ? now : before_.find(row.request);
     if (r == nullptr) continue;
     for (const auto& table : r->tables) {
       for (size_t p = 0; p < table.size(); ++p) {
         if (table[p] < 0) continue;
         flying.held.push_back(static_cast<uint32_t>(table[p]));
-        const bool written = row.append > 0 && (p + 1) * state_.page_slots > row.length;
+        const bool written =
+            now != nullptr && row.append > 0 && (p + 1) * state_.page_slots > row.length;
         if (written) flying.written.push_back(static_cast<uint32_t>(table[p]));
       }
     }
