@@ -154,6 +154,26 @@ TEST(Merge, FaultsAreRejected) {
   EXPECT_EQ(mixed, trials);
 }
 
+// The tier that publishes violations and the one that accepts are of one value.
+TEST(Merge, TheMpfrTierAgreesWithinTheDoubleTiersOwnError) {
+  Draw draw(21);
+  for (int trial = 0; trial < 200; ++trial) {
+    const Splits s = draw_splits(draw);
+    const MergeInputs in = s.inputs();
+    const MergeEstimate e = merge_splits(in, Profile{});
+    for (int64_t j = -1; j < int64_t{kDim}; j += 5) {
+      const MergeValue exact = merge_value(in, e, {.column = j}, DType::kF32);
+      const double value = j < 0 ? e.lse : e.output[static_cast<size_t>(j)];
+      const double own = j < 0 ? e.lse_own_error : e.own_error[static_cast<size_t>(j)];
+      EXPECT_LE(std::fabs(exact.value - value), own + 0x1p-52 * std::fabs(value)) << j;
+      EXPECT_LE(exact.low, static_cast<float>(exact.value));
+      EXPECT_GE(exact.high, static_cast<float>(exact.value));
+    }
+    const MergeValue base_2 = merge_value(in, e, {.lse_factor = 0x1.71547652b82fep+0}, DType::kF32);
+    EXPECT_NEAR(base_2.value, e.lse * 0x1.71547652b82fep+0, 1e-9 * (1 + std::fabs(e.lse)));
+  }
+}
+
 TEST(Merge, AllEmptyIsEmpty) {
   const Splits s{{kMinusInfinity, kMinusInfinity}, std::vector<float>(2 * kDim, 0)};
   const MergeEstimate e = merge_splits(s.inputs(), Profile{});

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "harness/case/cascade.h"
 #include "harness/case/limits.h"
 #include "harness/case/names.h"
 
@@ -226,8 +227,10 @@ Result<void> OperationChecker::check_totals(const op::Step& step, uint64_t step_
   }
   const Shape& shape = case_.shape;
   const uint64_t dims = shape.head_dim_k + shape.head_dim_v;
+  // A cascade's states are results too, and so is their merge.
+  const uint64_t results = case_.exec.cascade_slots > 0 ? kCascadePartsMax + 2 : 1;
   const uint64_t bytes =
-      4 * dims * (step_queries * shape.query_heads + step_tokens * shape.kv_heads) +
+      4 * dims * (step_queries * shape.query_heads * results + step_tokens * shape.kv_heads) +
       mask_bytes_max(step);
   if (bytes > limits::kStepBytesMax) {
     return bad_input(fmt::format("ops[{}]: the step's tensors need {} bytes, expected at most {}",

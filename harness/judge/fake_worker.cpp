@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "harness/case/cascade.h"
 #include "harness/case/data.h"
 #include "harness/case/head_inputs.h"
 #include "harness/core/check.h"
@@ -41,7 +42,9 @@ class FakeWorker {
     for (const PlannedRow& row : step.rows) queries += row.queries;
     for (uint32_t layer = 0; layer < c_.shape.layers; ++layer) {
       for (const PlannedRow& row : step.rows) append(row, layer, seen);
-      if (queries > 0) seen.layers.push_back(attend(step, layer, queries));
+      if (queries == 0) continue;
+      seen.layers.push_back(attend(step, layer, queries, {0, ~uint32_t{0}}));
+      if (cascade_parts(c_, step) > 0) seen.cascades.push_back(cascade(step, layer, queries));
     }
     for (const auto& [place, bytes] : changed_) {
       seen.pages.push_back({place.layer, place.value, place.page, bytes});
@@ -106,7 +109,40 @@ class FakeWorker {
     changed_[{layer, value, id}] = target;
   }
 
-  LayerResult attend(const PlannedStep& step, uint32_t layer, uint64_t queries) {
+  CascadeResult cascade(const PlannedStep& step, uint32_t layer, uint64_t queries) {
+    CascadeResult result{.layer = layer, .parts = {}, .merged = {}};
+    for (uint32_t part = 0; part < cascade_parts(c_, step); ++part) {
+      result.parts.push_back(attend(step, layer, queries, cascade_range(c_, step, part)));
+    }
+    result.merged = merge(result.parts);
+    return result;
+  }
+
+  LayerResult merge(const std::vector<LayerResult>& parts) const {
+    LayerResult merged = parts.front();
+    const DType type = c_.shape.output_dtype;
+    const uint32_t dims = c_.shape.head_dim_v;
+    const size_t bytes = size_t{dims} * dtype_bytes(type);
+    std::vector<double> o(dims), part_o(dims);
+    for (size_t row = 0; row < merged.lse.size(); ++row) {
+      double max = kMinusInfinity, sum = 0;
+      for (const LayerResult& part : parts) max = std::max<double>(max, part.lse[row]);
+      std::fill(o.begin(), o.end(), 0);
+      for (const LayerResult& part : parts) {
+        if (part.lse[row] == kMinusInfinity) continue;
+        const double weight = std::exp(part.lse[row] - max);
+        decode_row(type, &part.output[row * bytes], dims, part_o.data());
+        for (uint32_t d = 0; d < dims; ++d) o[d] += weight * part_o[d];
+        sum += weight;
+      }
+      for (double& x : o) x = sum == 0 ? 0 : x / sum;
+      encode_row(type, o.data(), dims, &merged.output[row * bytes]);
+      merged.lse[row] = static_cast<float>(sum == 0 ? kMinusInfinity : max + std::log(sum));
+    }
+    return merged;
+  }
+
+  LayerResult attend(const PlannedStep& step, uint32_t layer, uint64_t queries, SlotRange slots) {
     const Shape& s = c_.shape;
     LayerResult result{.layer = layer, .output = {}, .lse = {}};
     result.output.resize(queries * s.query_heads * s.head_dim_v * dtype_bytes(s.output_dtype));
@@ -117,6 +153,9 @@ class FakeWorker {
         for (uint32_t head = 0; head < s.query_heads; ++head) {
           std::vector<uint8_t> visible = visible_slots(c_, sequence, row, {q, head});
           if (faults_.visible) faults_.visible(row, q, visible);
+          for (uint32_t i = 0; i < visible.size(); ++i) {
+            visible[i] = visible[i] && i >= slots.begin && i < slots.end;
+          }
           std::vector<double> o(s.head_dim_v);
           result.lse.push_back(static_cast<float>(attend_row(row, layer, q, head, visible, o)));
           encode_row(s.output_dtype, o.data(), o.size(), out);

@@ -209,6 +209,40 @@ TEST_F(Refusals, RefusesHeadTensorsOfAnotherSize) {
   expect_untouched();
 }
 
+TEST_F(Refusals, NamesEveryBadTensorOfAMerge) {
+  // Two states of five tokens: their memory is never looked at.
+  const MergeCall good{.outputs = dense_view(key_.get(), DType::kF16, {2, 5, 4, 64}, 4),
+                       .lses = dense_view(lse_.get(), DType::kF32, {2, 5, 4}, 3),
+                       .output = attend_.output,
+                       .lse = attend_.lse};
+  struct Member {
+    std::string name;
+    TensorView MergeCall::*tensor;
+  };
+  for (const auto& [name, tensor] :
+       {Member{"outputs", &MergeCall::outputs}, Member{"lses", &MergeCall::lses},
+        Member{"output", &MergeCall::output}, Member{"lse", &MergeCall::lse}}) {
+    for (const BadTensor& bad : bad_tensors()) {
+      MergeCall call = good;
+      bad.spoil(call.*tensor);
+      SCOPED_TRACE(sentence(name, " ", bad.what));
+      expect_says(merge(call, kShape), bad.code, name);
+    }
+  }
+  MergeCall none = good;
+  none.outputs.shape[0] = 0;
+  expect_says(merge(none, kShape), StatusCode::kRefused, "states");
+  expect_untouched();
+}
+
+TEST_F(Refusals, RefusesVThatDoesNotLieInK) {
+  AttentionShape shape = kShape;
+  shape.value_in_key = true;
+  expect_says(attend(attend_, plan_, shape), StatusCode::kRefused, "memory and the strides");
+  expect_says(append(append_, shape), StatusCode::kRefused, "memory and the strides");
+  expect_untouched();
+}
+
 TEST_F(Refusals, RefusesAPlanOfAnotherBatch) {
   Plan plan = plan_;
   plan.tokens += 1;
@@ -249,6 +283,20 @@ TEST(Shapes, AreRefusedOrUnsupportedWithAReason) {
                              {kRefused, "softcap", [](S s) { s.softcap = -1; }},
                              {kRefused, "softcap", [](S s) { s.softcap = NAN; }},
                              {kUnsupported, "head_dim", [](S s) { s.head_dim = 264; }},
+                             {kRefused, "value_dim", [](S s) { s.value_dim = -8; }},
+                             {kUnsupported, "value_dim", [](S s) { s.value_dim = 264; }},
+                             {kRefused, "inside of K",
+                              [](S s) {
+                                s.value_in_key = true;
+                                s.value_dim = 72;
+                              }},
+                             {kUnsupported, "latent",
+                              [](S s) {
+                                s.dtype = DType::kF32;
+                                s.value_in_key = true;
+                                s.head_dim = 576;
+                                s.value_dim = 512;
+                              }},
                              {kRefused, "causal", [](S s) { s.causal = static_cast<Causal>(3); }},
                              {kRefused, "window", [](S s) { s.window_left = -2; }},
                              {kRefused, "window", [](S s) { s.window_right = -2; }}}) {
