@@ -77,6 +77,7 @@ IMPORTS = {
     "properties/": ["harness/", "reference/"],
     "fuzz/": ["harness/", "reference/"],
     "ci/": ["harness/core/"],
+    "ci/peers/": [_PLUGIN_HEADER],
 }
 
 # Folders that are include paths of their own for quoted includes.
@@ -88,7 +89,7 @@ LIBRARIES = {
     r"rapidcheck": ["properties/"],
     r"(mpfr|mpfi|gmp)": ["reference/"],
     r"boost/": ["reference/", "harness/judge/"],
-    r"cuda|cublas|mma\.h|cooperative_groups": ["impl/", "harness/simt/"],
+    r"cuda|cublas|mma\.h|cooperative_groups": ["impl/", "harness/simt/", "ci/peers/"],
     r"nlohmann/": ["harness/", "reference/", "fuzz/", "properties/"],
     r"fmt/": ["harness/", "reference/", "fuzz/", "properties/"],
 }

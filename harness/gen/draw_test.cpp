@@ -135,7 +135,7 @@ TEST(Draw, CasesAreMostlySmall) {
   }
   std::sort(work.begin(), work.end());
   EXPECT_LT(work[work.size() / 2], 1.5e6);
-  EXPECT_LT(work.back(), 3e7);
+  EXPECT_LT(work.back(), 5e7);  // latent caches have dimensions of 576 and 512
 }
 
 }  // namespace

@@ -120,7 +120,9 @@ Result<std::unique_ptr<LocalEngine>> LocalEngine::create(const kv_engine_level& 
   if (status == KV_OK && engine->engine_ != nullptr) return engine;
   engine->engine_ = nullptr;
   const std::string what = "engine: " + text_of(error);
-  return status == KV_UNSUPPORTED ? unsupported(what) : environment_error(what);
+  // A configuration that it refuses is one that it does not offer.
+  const bool declines = status == KV_UNSUPPORTED || status == KV_REFUSED;
+  return declines ? unsupported(what) : environment_error(what);
 }
 
 void LocalEngine::learn(std::span<const uint64_t> histories, std::span<const uint64_t> previous) {

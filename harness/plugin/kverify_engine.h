@@ -35,8 +35,9 @@ typedef struct kv_token {
   uint32_t struct_bytes;
   uint32_t request;
   uint64_t history;               /* identity of the token path up to and including this token */
-  int64_t position;               /* position id: position_offset + slot, when it was appended; in a
-                                     tree + the slot that it would have behind its ancestors alone */
+  int64_t position;               /* position id: position_offset + slot, when it was appended; in
+                                     a tree + the slot that it would have behind its ancestors
+                                     alone */
   uint32_t layer;                 /* of the model, or of the draft model when `draft` */
   uint32_t draft;                 /* 1: of the draft model, whose K and V are others */
 } kv_token;
@@ -75,8 +76,9 @@ typedef struct kv_engine_config {
   uint32_t dependent_layers;      /* 1: layers follow from each other: outputs and lses of a layer
                                      are written before fill_qkv is asked for the next one's tokens
                                      in the same step */
-  const float *alibi_slopes, *sinks; /* host [layers, then draft_layers][query_heads], read by create;
-                                     NULL unless shape.alibi, shape.sinks; see kv_attend_args */
+  const float *alibi_slopes, *sinks; /* host [layers, then draft_layers][query_heads], read by
+                                     create; NULL unless shape.alibi, shape.sinks; see
+                                     kv_attend_args */
 } kv_engine_config;
 
 /* ---------------------------------------------------------------- operations */
@@ -118,12 +120,12 @@ typedef struct kv_step_row {
   DLDataType dtype;               /* of K and V to be stored: refused unless shape.kv_dtype */
   const uint64_t* tokens;         /* [append_tokens] */
   const uint64_t* histories;      /* [max(append_tokens, query_tokens)] of the last slots */
-  const int32_t* tree_parents;    /* [append_tokens] or NULL: index of the parent, -1: the slot before
-                                     the row. Not a chain: all appended tokens must be speculative,
-                                     and until truncate and shift have left one path of the tree,
-                                     every call that names the request but these two (shift within
-                                     the tree), cancel, finish and reads is refused. What is left
-                                     then is as if appended one by one */
+  const int32_t* tree_parents;    /* [append_tokens] or NULL: index of the parent, -1: the slot
+                                     before the row. Not a chain: all appended tokens must be
+                                     speculative, and until truncate and shift have left one path
+                                     of the tree, every call that names the request but these two
+                                     (shift within the tree), cancel, finish and reads is refused.
+                                     What is left then is as if appended one by one */
   uint32_t cancel_before_layer;   /* 0: none. Else cancel() of the request arrives while the step
                                      runs, when this layer has not begun and the one before it has
                                      ended: when step() returns, the request is gone. Outputs of its

@@ -187,7 +187,7 @@ TEST(PagedCache, ClosesGapsInFrontOfAWindow) {
     cache.serve(1, some_tokens(1, 16));
     cache.fork(1, 2);
     const Status closed = cache.try_shift(1, begin, begin + 4);
-    // From slot 6 on, the next query would see what has expired: slots 6 and 7, then in front of it.
+    // From slot 6 on, the next query would see what has expired: slots 6 and 7, in front of it.
     ASSERT_EQ(closed.ok(), begin < 6) << begin;
     cache.append(1, some_tokens(2, 9));
     cache.append(2, some_tokens(3, 3));
