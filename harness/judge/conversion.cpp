@@ -47,7 +47,8 @@ void Conversion::admissible(const SlotOf& of, const PagePlace& place, uint32_t h
   std::vector<double> source(row_elements(c_.shape, role));
   decode_row(tensor_dtype(c_.shape, role), bytes.data(), source.size(), source.data());
   reference::RotatedRow row{source, std::vector<double>(source.size(), 0)};
-  if (!place.value && rotates()) row = rotator_.rotate(slot.position, source);
+  if (!place.value && rotates())
+    row = rotator_.rotate(of.turned_to.value_or(slot.position), source);
   const float scale = slot_scale(c_, of.sequence, of.slot, {place.layer, place.value, head});
   out.clear();
   for (size_t i = 0; i < source.size(); ++i) {

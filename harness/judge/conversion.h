@@ -26,6 +26,7 @@ struct SlotOf {
   const Sequence& sequence;
   uint64_t slot = 0;
   uint32_t kv_length = 0;
+  std::optional<int64_t> turned_to = {};  // instead of the slot's own position
 };
 
 /// One element of a slot: what append received, what may stand there.

@@ -86,9 +86,8 @@ class FakeWorker {
       // Nothing is near a NaN, so every element becomes the nearest code.
       const std::vector<std::byte> none(bytes * c_.shape.kv_heads, std::byte{0xff});
       std::vector<std::byte> codes;
-      Sequence turned = sequence;
-      if (faults_.key_position) turned.slots[from].position = faults_.key_position(sequence, from);
-      const SlotOf of{turned, static_cast<uint64_t>(from), row.kv_length};
+      SlotOf of{sequence, static_cast<uint64_t>(from), row.kv_length};
+      if (faults_.key_position) of.turned_to = faults_.key_position(sequence, from);
       conversion_.nearest(of, {layer, value, id}, none, codes);
       std::copy(codes.begin(), codes.end(),
                 target.begin() + to % c_.pool.page_slots * static_cast<int64_t>(codes.size()));
