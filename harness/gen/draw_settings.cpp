@@ -68,7 +68,8 @@ Shape draw_shape(ChoiceSource& choices, const Swarm& swarm) {
   if (swarm.wide_heads) draw_head_dims(choices, shape);
   draw_heads(choices, swarm.sharing, shape);
   if (swarm.wide_heads && choices.one_in(10)) draw_latent(choices, shape);
-  if (swarm.layers && choices.one_in(4)) shape.layers = 2;
+  // A latent layer is as much work as several others.
+  if (swarm.layers && choices.one_in(4) && !shape.value_in_key) shape.layers = 2;
   // Both operations are correctly rounded everywhere.
   shape.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim_k)));
   if (swarm.scales && choices.one_in(3)) {
