@@ -141,6 +141,10 @@ void load_drop_ins(const ElfFacts& facts, const CudaRuntime& runtime) {
 
 }  // namespace
 
+bool knows_value_in_key(const kv_kernel_level& level) {  // came together with merge
+  return level.struct_bytes >= offsetof(kv_kernel_level, merge) + sizeof level.merge;
+}
+
 MergeFunction merge_of(const kv_kernel_level& level) {
   const size_t needed = offsetof(kv_kernel_level, merge) + sizeof level.merge;
   return level.struct_bytes < needed ? nullptr : level.merge;

@@ -27,6 +27,9 @@ struct LoadedPlugin {
 /// The level's merge, or NULL when the plugin does not offer it, or was built before there was one.
 using MergeFunction = kv_status (*)(const kv_merge_args*, kv_error*);
 MergeFunction merge_of(const kv_kernel_level& level);
+/// Whether the plugin was built when V could lie in K's memory; an older one would not look whether
+/// it does.
+bool knows_value_in_key(const kv_kernel_level& level);
 
 Result<LoadedPlugin> load_plugin(const std::string& path, const CudaRuntime& runtime);
 

@@ -62,6 +62,8 @@ class KernelRun {
     KV_RETURN_IF_ERROR(ask_support());
     if (case_.exec.cascade_slots > 0 && merge_of(*bench_.plugin.api->kernel) == nullptr)
       return unsupported("exec.cascade_slots: the plugin does not merge states");
+    if (case_.shape.value_in_key && !knows_value_in_key(*bench_.plugin.api->kernel))
+      return unsupported("shape.value_in_key: the plugin was built before there was such a thing");
     bench_.status.enter(Phase::kPreparing);
     KV_ASSIGN_OR_RETURN(void* const stream, stream_.create());
     KV_RETURN_IF_ERROR(create_pools());

@@ -50,6 +50,7 @@ Dispatch dispatch_of(const LoadedPlugin& plugin, Case c, const SmallBatch& batch
 
 bool supports(const kv_kernel_level& level, const Case& c) {
   if (c.exec.cascade_slots > 0 && merge_of(level) == nullptr) return false;
+  if (c.shape.value_in_key && !knows_value_in_key(level)) return false;
   return !planned(level, c, {"decode", {1}}).empty();
 }
 

@@ -183,7 +183,7 @@ int copy_bytes(void* to, const void* from, size_t bytes, int kind) {
 
 kv_status host_supports(const kv_attention_shape* s, kv_error* why) {
   const bool plain = s->mask_encoding == KV_MASK_NONE && !s->alibi && !s->sinks && !s->tree &&
-                     s->rope == KV_ROPE_NONE && s->kv_scale == KV_SCALE_NONE;
+                     s->rope == KV_ROPE_NONE && s->kv_scale == KV_SCALE_NONE && !s->value_in_key;
   const bool types = known(s->query_dtype) && known(s->kv_dtype) && known(s->output_dtype);
   if (plain && types) return KV_OK;
   return say(why, KV_UNSUPPORTED, "the host plugin does plain attention in f32, f16 and bf16");

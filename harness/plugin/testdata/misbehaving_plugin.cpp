@@ -39,14 +39,22 @@ void die_or_stall() {
     for (;;) std::memset(std::malloc(8 << 20), 1, 8 << 20);
 }
 
-/// About one case in a hundred, by the first bytes of what it asks: the same ones in every process.
+/// About one case in a hundred, by the bytes of what it asks: the same ones in every process.
 bool canary_sings(const kv_attend_args& args) {
-  uint64_t word = 0;
-  if (!fault_is("canary") || args.query.shape[0] == 0) return false;
-  copy_bytes(&word, args.query.data, sizeof word, kToHost);
-  // Designs whose queries are zero, or all the same, are no hundredth of anything.
-  word ^= static_cast<uint64_t>(args.query.shape[0]) << 40;
-  return word != 0 && ((word * 0x9e3779b97f4a7c15u) >> 32) % 400 == 0;
+  const DLTensor& query = args.query;
+  if (!fault_is("canary") || query.shape[0] == 0) return false;
+  const int64_t row = query.shape[1] * query.shape[2];
+  const bool dense = query.strides == nullptr || query.strides[0] >= row;
+  const int64_t bytes = (dense ? query.shape[0] : 1) * row * (query.dtype.bits / 8);
+  std::vector<uint8_t> asked(static_cast<size_t>(bytes < 8192 ? bytes : 8192));
+  copy_bytes(asked.data(), query.data, asked.size(), kToHost);
+  uint64_t hash = 0xcbf29ce484222325u, any = 0;
+  for (const uint8_t byte : asked) {
+    hash = (hash ^ byte) * 0x100000001b3u;
+    any |= byte;
+  }
+  // Queries of zeros are the same in many cases: no hundredth of anything.
+  return any != 0 && (hash >> 24) % 600 == 0;
 }
 
 void damage(const kv_attend_args& args) {
