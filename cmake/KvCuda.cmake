@@ -31,10 +31,6 @@ function(kv_cuda_objects out)
   if(NOT ARG_ARCHS)
     set(ARG_ARCHS 80)
   endif()
-  set(launcher)
-  if(KV_CCACHE)
-    set(launcher ${KV_CCACHE})
-  endif()
   set(gencode)
   foreach(arch ${ARG_ARCHS})
     list(APPEND gencode -gencode arch=compute_${arch},code=compute_${arch})
@@ -48,7 +44,7 @@ function(kv_cuda_objects out)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${stem}.${tag}.cu.o)
     add_custom_command(
       OUTPUT ${object}
-      COMMAND ${launcher} ${KV_NVCC} -std=c++20 -O3 -lineinfo ${gencode} -Xcompiler=-fPIC,-O2
+      COMMAND ${KV_NVCC} -std=c++20 -O3 -lineinfo ${gencode} -Xcompiler=-fPIC,-O2
               -I${ARG_ROOT} -I${ARG_ROOT}/impl/include ${ARG_OPTIONS}
               -MD -MT ${object} -MF ${object}.d -c ${absolute} -o ${object}
       DEPENDS ${absolute} DEPFILE ${object}.d

@@ -102,8 +102,8 @@ class Completing {
   Completions decode() {
     for (uint64_t i = 1; i < options_.output_tokens; ++i) step(options_.completions, 1, 1);
     if (!out_.finding) collect();
+    engine_.finish(out_);  // before the request that the judge serves in the end
     if (!out_.finding) out_.finding = judge_.finish();
-    engine_.finish(out_);
     return std::move(out_);
   }
 

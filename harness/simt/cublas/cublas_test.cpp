@@ -224,9 +224,9 @@ TEST_F(Cublas, WorkGoesToTheHandlesStream) {
   const Batch a(c.input, {1, 0, 0, 1}), b(c.input, {1, 2, 3, 4}), out(c.output, {9, 9, 9, 9});
   ASSERT_EQ(strided(c, a, b, out), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(out.read()[0], 9) << "nobody has waited yet";
-  EXPECT_EQ(control().finding_count(), 1u) << "which is a race between two streams";
-  EXPECT_EQ(control().clear_findings(), 0);
   ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(control().finding_count(), 1u) << "a race between two streams";
+  EXPECT_EQ(control().clear_findings(), 0);
   EXPECT_EQ(out.read(), b.values);
 }
 
