@@ -244,6 +244,7 @@ void value_row(const Case& c, const RowAddress& where, uint64_t key, const Slot&
     case Design::kSubsetSelect:
       return integer_row(key, 7, row);
     case Design::kSparseCode:
+    case Design::kBoundaryNeedles:  // else nothing but the needles would show
       return sparse_value(key, slot, row);
     case Design::kCensus:
       return census_value(slot, row);

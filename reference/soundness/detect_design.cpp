@@ -28,7 +28,7 @@ class Designer {
       case DetectDesign::kCancellingValues:
         return values([&](uint32_t i, uint32_t) { return (i % 2 ? -50 : 50) + draw_.normal(); });
       case DetectDesign::kSparseCode:
-        return values([&](uint32_t i, uint32_t j) { return i % dim() == j ? code() : 0; });
+        return sparse_code();
       case DetectDesign::kUniform:
         std::fill(h_.query.begin(), h_.query.end(), 0.0);
         return integers_summing_to_nothing(1);
@@ -48,7 +48,7 @@ class Designer {
           aim(r, r, 9);
           aim(r, keys() - 1 - r, 9.5);
         }
-        return;
+        return sparse_code();  // else nothing but the needles would show
       case DetectDesign::kAscending:
         for (uint32_t i = 0; i < keys(); ++i) aim(0, i, 8.0 * i / keys() + 0.1 * draw_.normal());
         return;
@@ -69,6 +69,10 @@ class Designer {
     for (uint32_t i = 0; i < keys(); ++i) {
       for (uint32_t j = 0; j < dim(); ++j) h_.set(h_.value[i * dim() + j], value(i, j));
     }
+  }
+
+  void sparse_code() {
+    values([&](uint32_t i, uint32_t j) { return i % dim() == j ? code() : 0; });
   }
 
   // K of `slot` along the row's query.

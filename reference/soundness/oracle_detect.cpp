@@ -1,7 +1,9 @@
 // Prints how often each rule finds each fault, and how often it accuses a correct kernel.
 //
-//   oracle_detect [--format f16|bf16|e4m3] [--trials N] [--rows N] [--cells]
-//                 [--at-least OVERALL ENGINEERED] [KEYS...]    default: f16, 20, 2 rows, 128 1024
+//   oracle_detect [--format f16|bf16|e4m3] [--trials N] [--rows N] [--dims N] [--cells]
+//                 [--at-least OVERALL ENGINEERED] [KEYS...]
+//   default: f16, 20 trials, 4 rows (subset select: 16 from 1024 keys on) of 128 dimensions, 128
+//   and 1024 keys
 //
 // Rules: 1e-2 and 1e-3 (rtol = atol), 2x (twice the error of a low-precision baseline), B0 and LSE
 // (black box), both, and B2 (declared tiles and rounding of P) with both. Rates are over the faults
@@ -23,7 +25,7 @@ namespace {
 
 struct Options {
   DType type = DType::kF16;
-  uint64_t trials = 20, rows = 2;
+  uint64_t trials = 20, rows = 0, dims = 128;  // 0 rows: rows_of()
   bool cells = false;
   double overall_min = 0, engineered_min = 0;
   std::vector<uint32_t> keys;
@@ -60,6 +62,12 @@ bool same(const std::vector<KernelResult>& a, const std::vector<KernelResult>& b
   return true;
 }
 
+// As many as NUMERICS §5 takes. A subset's weight is that of keys / rows keys.
+uint64_t rows_of(const Options& o, DetectDesign design, uint32_t keys) {
+  if (o.rows > 0) return o.rows;
+  return design == DetectDesign::kSubsetSelect && keys >= 1024 ? 16 : 4;
+}
+
 // Every fault in one head: what is right is computed once.
 void try_head(const Options& o, DetectDesign design, uint32_t keys, uint64_t seed, Table& table) {
   KernelConfig kernel;
@@ -72,16 +80,18 @@ void try_head(const Options& o, DetectDesign design, uint32_t keys, uint64_t see
   const Profile profile = resolve_profile({.shape = shape_of(o.type),
                                            .declared = declaration_of(kernel),
                                            .arithmetic = kernel.architecture});
-  TestHead head =
-      detect_head(design, o.type, {.rows = static_cast<uint32_t>(o.rows), .keys = keys}, seed);
+  const uint64_t row_count = rows_of(o, design, keys);
+  const DetectSize size = {
+      .rows = static_cast<uint32_t>(row_count), .keys = keys, .dim = static_cast<uint32_t>(o.dims)};
+  TestHead head = detect_head(design, o.type, size, seed);
   std::vector<RowRules> rows;
   const HeadBlock& block = head.block();
-  for (size_t r = 0; r < o.rows; ++r) {
+  for (size_t r = 0; r < row_count; ++r) {
     rows.emplace_back(row_inputs(block, r), profile, block.shape.output_dtype);
   }
   const auto run = [&](Fault fault) {
     std::vector<KernelResult> results;
-    for (size_t r = 0; r < o.rows; ++r) {
+    for (size_t r = 0; r < row_count; ++r) {
       Draw where(seed + 1), noise(seed + 2 + r);  // the same place in every row
       results.push_back(run_kernel(plant(fault, rows[r].inputs(), where), kernel, noise));
     }
@@ -148,10 +158,11 @@ int run(const Options& o) {
   bool good = true;
   for (uint32_t keys : o.keys) {
     std::printf(
-        "%s, %u keys, %lu rows, 64 dimensions, tiles of 64, ex2 within 2 ulp, %lu trials "
+        "%s, %u keys, %s rows, %lu dimensions, tiles of 64, ex2 within 2 ulp, %lu trials "
         "of each design\n%-44s %7s",
-        std::string(dtype_name(o.type)).c_str(), keys, static_cast<unsigned long>(o.rows),
-        static_cast<unsigned long>(o.trials), "", "seen");
+        std::string(dtype_name(o.type)).c_str(), keys,
+        o.rows > 0 ? std::to_string(o.rows).c_str() : "4 (subset select: 16 from 1024 keys on)",
+        static_cast<unsigned long>(o.dims), static_cast<unsigned long>(o.trials), "", "seen");
     for (const char* name : kRuleNames) std::printf("  %12s", name);
     std::printf("\n");
     Table table;
@@ -192,16 +203,17 @@ bool parse(char** arguments, Options& o) {
     } else if (name == "--at-least") {
       if (!parse_number(*++word, 0, 1, o.overall_min)) return false;
       if (!parse_number(*++word, 0, 1, o.engineered_min)) return false;
-    } else if (name == "--trials" || name == "--rows") {
+    } else if (name == "--trials" || name == "--rows" || name == "--dims") {
       if (!parse_number(*++word, 1, 100'000, number)) return false;
-      (name == "--rows" ? o.rows : o.trials) = static_cast<uint64_t>(number);
+      uint64_t& taken = name == "--rows" ? o.rows : name == "--dims" ? o.dims : o.trials;
+      taken = static_cast<uint64_t>(number);
     } else {
       if (!parse_number(*word, 32, 65536, number)) return false;
       o.keys.push_back(static_cast<uint32_t>(number));
     }
   }
   if (o.keys.empty()) o.keys = {128, 1024};
-  return o.rows <= 16;
+  return o.rows <= 16 && o.dims <= 256 && o.dims % 8 == 0;
 }
 
 }  // namespace
@@ -211,8 +223,9 @@ int main(int, char** argv) {
   kv::reference::Options options;
   if (kv::reference::parse(argv + 1, options)) return kv::reference::run(options);
   std::fprintf(stderr,
-               "usage: oracle_detect [--format f16|bf16|e4m3] [--trials N] [--rows N] [--cells] "
-               "[--at-least OVERALL ENGINEERED] [KEYS...]\n"
-               "expected 32 to 65536 keys, at most 16 rows, rates from 0 to 1\n");
+               "usage: oracle_detect [--format f16|bf16|e4m3] [--trials N] [--rows N] [--dims N] "
+               "[--cells] [--at-least OVERALL ENGINEERED] [KEYS...]\n"
+               "expected 32 to 65536 keys, at most 16 rows, at most 256 dimensions in eights, "
+               "rates from 0 to 1\n");
   return 2;
 }
