@@ -39,6 +39,20 @@ PlantedResult result(const std::string& expect, std::vector<TrialEnd> ends) {
   return r;
 }
 
+TEST(PlantedReport, AnEnginesBugIsFoundByACheckThatItNames) {
+  PlantedResult r = result("killed", {TrialEnd::kKilled});
+  r.bug.level = "engine";
+  r.bug.found_by = "reference counts or echo: of index entries.";
+  const auto state = [&](const std::string& killer) {
+    r.trials[0].killer = killer;
+    return r.state();
+  };
+  EXPECT_EQ(state("structure/reference-counts"), "killed");
+  EXPECT_EQ(state("metamorphic/twin:cold"), "killed");
+  EXPECT_EQ(state("structure/index"), "FOUND BY ANOTHER CHECK");
+  EXPECT_EQ(state("structure/leak (history)"), "FOUND BY ANOTHER CHECK");
+}
+
 TEST(PlantedReport, OneSeedThatLetsItLiveIsASurvivor) {
   constexpr auto kKilled = TrialEnd::kKilled, kSurvived = TrialEnd::kSurvived;
   EXPECT_TRUE(result("killed", {kKilled, kKilled}).is_as_expected());

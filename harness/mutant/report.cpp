@@ -11,9 +11,12 @@ namespace {
 
 /// Was it found by what its patch says?
 bool is_named(const PlantedBug& bug, const Trial& trial) {
-  constexpr std::string_view kEngine = "engine/";
-  return !bug.is_of_engine() || !trial.killer.starts_with(kEngine) ||
-         bug.names(trial.killer.substr(kEngine.size()));
+  if (!bug.is_of_engine() || trial.end != TrialEnd::kKilled) return true;
+  std::string check = trial.killer.substr(trial.killer.find('/') + 1);
+  check.resize(std::min(check.size(), check.find(" (history)")));
+  if (check.starts_with("twin:")) check = "echo";
+  std::replace(check.begin(), check.end(), '-', ' ');
+  return bug.names(check);
 }
 
 std::string killers_of(const PlantedResult& r) {
