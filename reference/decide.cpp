@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "reference/precise/numbers.h"
 
@@ -96,6 +97,16 @@ Decision answer_from(const Estimate<T>& e, DType output_dtype, const Question& q
                  q.got, DType::kF32, answer);
 }
 
+template <class T>
+void answer_in(RowTier<T>& row, const Question& q, Basis basis, DType output_dtype,
+               Answer& answer) {
+  answer.vacuous = row.vacuous();
+  answer.exact = row.exact();
+  const Estimate<T> e =
+      q.column < 0 ? row.lse() : row.column(static_cast<uint32_t>(q.column), basis);
+  answer.decision = answer_from(e, output_dtype, q, answer);
+}
+
 }  // namespace
 
 // With |got - value| < half a step + inward, value + inward lies beyond the midpoint below `got`
@@ -116,11 +127,19 @@ FastAnswer surely_conforms(const FastElement& e, DType rounding) {
 
 struct RowDecider::State {
   State(RowInputs in, const Profile& p, DType type)
-      : inputs(std::move(in)), profile(p), output_dtype(type), row(inputs, profile) {}
+      : inputs(std::move(in)),
+        profile(p),
+        output_dtype(type),
+        row(inputs, profile, Budget::kNone) {}
   const RowInputs inputs;
   const Profile profile;
   const DType output_dtype;
-  DoubleRow row;
+  RowTier<double> row;
+  // Tiers of which no element has asked yet are not there.
+  std::optional<RowTier<DoubleDouble>> double_double;
+  std::optional<RowTier<Mpfr256>> mpfr256;
+  std::optional<RowTier<Mpfr512>> mpfr512;
+  std::optional<RowTier<Mpfr1024>> mpfr1024;
 };
 
 RowDecider::RowDecider(RowInputs inputs, const Profile& profile, DType output_dtype)
@@ -130,36 +149,26 @@ RowDecider::RowDecider(RowDecider&&) noexcept = default;
 RowDecider& RowDecider::operator=(RowDecider&&) noexcept = default;
 
 Answer RowDecider::estimate(const Question& q, Basis basis) {
-  State& s = *state_;
   Answer answer;
-  const Estimate<double> e =
-      q.column < 0 ? s.row.lse() : s.row.column(static_cast<uint32_t>(q.column), basis);
-  answer.vacuous = s.row.vacuous();
-  answer.exact = s.row.exact();
-  answer.decision = answer_from(e, s.output_dtype, q, answer);
+  State& s = *state_;
+  answer_in(s.row, q, basis, s.output_dtype, answer);
   return answer;
 }
 
 Answer RowDecider::ask(const Question& q, Basis basis) {
   State& s = *state_;
   Answer answer = estimate(q, basis);
-  const auto with = [&]<class T>(Tier tier, bool budget, T) {
-    RowQuestion one;
-    one.basis = basis;
-    one.budget = budget;
-    if (q.column >= 0) one.columns.push_back(static_cast<uint32_t>(q.column));
+  const auto with = [&](auto& row, Tier tier, Budget budget) {
+    if (!row) row.emplace(s.inputs, s.profile, budget);
     answer.tier = tier;
-    const PreciseRow<T> row = precise_row<T>(s.inputs, s.profile, one);
-    answer.vacuous = row.vacuous;
-    answer.exact = row.exact;
-    answer.decision =
-        answer_from(q.column < 0 ? row.lse : row.columns[0], s.output_dtype, q, answer);
+    answer_in(*row, q, basis, s.output_dtype, answer);
   };
-  if (answer.decision == Decision::kUndecided) with(Tier::kDoubleDouble, false, DoubleDouble());
-  if (answer.decision != Decision::kConforms) with(Tier::kMpfr, true, Mpfr256());
-  if (answer.decision == Decision::kUndecided) with(Tier::kMpfr, true, Mpfr512());
-  if (answer.decision == Decision::kUndecided) with(Tier::kMpfr, true, Mpfr1024());
-  if (answer.decision == Decision::kUndecided) answer.decision = Decision::kConforms;
+  const auto undecided = [&] { return answer.decision == Decision::kUndecided; };
+  if (undecided()) with(s.double_double, Tier::kDoubleDouble, Budget::kNone);
+  if (answer.decision != Decision::kConforms) with(s.mpfr256, Tier::kMpfr, Budget::kLines);
+  if (undecided()) with(s.mpfr512, Tier::kMpfr, Budget::kLines);
+  if (undecided()) with(s.mpfr1024, Tier::kMpfr, Budget::kLines);
+  if (undecided()) answer.decision = Decision::kConforms;
   return answer;
 }
 

@@ -43,7 +43,7 @@ Result<void> read_log(const std::string& path, ShardLog& log) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (json.is_discarded()) continue;  // cut off where the process was lost
     if (json.contains("chosen")) {
-      log.facts = {json["mutations"], json["executed"], json["chosen"]};
+      KV_ASSIGN_OR_RETURN(log.facts, facts_from_json(json));
     } else if (json.contains("resumed")) {
       log.begun.reset();
     } else if (json.contains("begin")) {
@@ -60,8 +60,10 @@ Result<void> read_log(const std::string& path, ShardLog& log) {
 /// All that is in the folder, whatever the number of shards was.
 Result<ShardLog> read_folder(const std::string& folder) {
   std::vector<std::string> paths;
-  for (const auto& entry : fs::directory_iterator(folder))
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
     if (entry.path().extension() == ".jsonl") paths.push_back(entry.path());
+  if (error) return environment_error(folder + ": cannot be listed: " + error.message());
   std::sort(paths.begin(), paths.end());
   ShardLog log;
   for (const std::string& path : paths) KV_RETURN_IF_ERROR(read_log(path, log));
@@ -217,7 +219,7 @@ Result<ExitCode> mutate_shard(const MutateOptions& options) {
                             write({{"begin", to_json(r)}});
                           },
                           [&](const MachineResult& r) { write(to_json(r)); }));
-  write({{"mutations", facts.mutations}, {"executed", facts.executed}, {"chosen", facts.chosen}});
+  write(to_json(facts));
   file.close();
   // Destructors of foreign libraries may crash; nothing of ours needs them.
   std::_Exit(file.good() ? 0 : static_cast<int>(ExitCode::kEnvironment));

@@ -3,7 +3,6 @@
 #include <cstring>
 #include <optional>
 
-#include "harness/case/data.h"
 #include "harness/judge/conversion.h"
 
 namespace kv {
@@ -162,19 +161,8 @@ class Step {
 
   reference::RotatedRow source(const Append& append, const reference::Rotator& rotator,
                                const SlotOf& of, const ScalePlace& place) const {
-    const TensorRole role = place.value ? TensorRole::kValue : TensorRole::kKey;
     const Slot& slot = of.sequence.slots[of.slot];
-    std::vector<std::byte> bytes(row_bytes(c_.shape, role));
-    fill_row(c_,
-             {.role = role,
-              .request = of.sequence.request,
-              .slot = of.slot,
-              .layer = place.layer,
-              .head = place.head,
-              .kv_length = of.kv_length},
-             slot, bytes);
-    std::vector<double> row(row_elements(c_.shape, role));
-    decode_row(tensor_dtype(c_.shape, role), bytes.data(), row.size(), row.data());
+    const std::vector<double> row = source_row(c_, of, place);
     if (place.value) return {row, std::vector<double>(row.size(), 0)};
     int64_t position = slot.position + append.position_shift;
     if (append.ignores_offset) position -= of.sequence.position_offset;

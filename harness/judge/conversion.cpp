@@ -5,12 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "harness/case/data.h"
-
 namespace kv {
 namespace {
-
-TensorRole role_of(bool value) { return value ? TensorRole::kValue : TensorRole::kKey; }
 
 uint32_t code_at(std::span<const std::byte> bytes, size_t element, uint32_t element_bytes) {
   uint32_t code = 0;
@@ -25,6 +21,24 @@ bool admits_code(const StoredElement& e, DType type, uint32_t code) {
 
 }  // namespace
 
+RowAddress address_of(const SlotOf& of, const ScalePlace& place) {
+  return {.role = place.value ? TensorRole::kValue : TensorRole::kKey,
+          .request = of.sequence.request,
+          .slot = of.slot,
+          .layer = place.layer,
+          .head = place.head,
+          .kv_length = of.kv_length};
+}
+
+std::vector<double> source_row(const Case& c, const SlotOf& of, const ScalePlace& place) {
+  const RowAddress where = address_of(of, place);
+  std::vector<std::byte> bytes(row_bytes(c.shape, where.role));
+  fill_row(c, where, of.sequence.slots[of.slot], bytes);
+  std::vector<double> row(row_elements(c.shape, where.role));
+  decode_row(tensor_dtype(c.shape, where.role), bytes.data(), row.size(), row.data());
+  return row;
+}
+
 Conversion::Conversion(const Case& c) : c_(c), rotator_(c.shape.rope, {}) {}
 
 bool Conversion::changes(bool value) const {
@@ -33,23 +47,13 @@ bool Conversion::changes(bool value) const {
 
 void Conversion::admissible(const SlotOf& of, const PagePlace& place, uint32_t head,
                             std::vector<StoredElement>& out) const {
-  const TensorRole role = role_of(place.value);
   const Slot& slot = of.sequence.slots[of.slot];
-  std::vector<std::byte> bytes(row_bytes(c_.shape, role));
-  fill_row(c_,
-           {.role = role,
-            .request = of.sequence.request,
-            .slot = of.slot,
-            .layer = place.layer,
-            .head = head,
-            .kv_length = of.kv_length},
-           slot, bytes);
-  std::vector<double> source(row_elements(c_.shape, role));
-  decode_row(tensor_dtype(c_.shape, role), bytes.data(), source.size(), source.data());
+  const ScalePlace scaled{place.layer, place.value, head};
+  const std::vector<double> source = source_row(c_, of, scaled);
   reference::RotatedRow row{source, std::vector<double>(source.size(), 0)};
   if (!place.value && rotates())
     row = rotator_.rotate(of.turned_to.value_or(slot.position), source);
-  const float scale = slot_scale(c_, of.sequence, of.slot, {place.layer, place.value, head});
+  const float scale = slot_scale(c_, of.sequence, of.slot, scaled);
   out.clear();
   for (size_t i = 0; i < source.size(); ++i) {
     reference::StoredElement element{

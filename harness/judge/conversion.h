@@ -1,9 +1,10 @@
 // Purpose: what becomes of K, V and Q on their way, where the plugin rotates or quantises them:
-// what a slot may hold, the scales that make numbers of it, and the rotated query. Contract: a pure
-// function of the case. The source of a slot is its token's row, in the dtype that append receives;
-// K of a slot is turned to the slot's position. Each stored element has a set of admissible codes
-// of its own (reference/stored.h); the values are then judged with the codes that were found, times
-// their exact scales. Example:
+// what a slot may hold, the scales that make numbers of it, and the rotated query.
+// Contract: a pure function of the case. The source of a slot is its token's row, in the dtype that
+// append receives; K of a slot is turned to the slot's position. Each stored element has a set of
+// admissible codes of its own (reference/stored.h); the values are then judged with the codes that
+// were found, times their exact scales.
+// Example:
 //   Conversion conversion(c);
 //   if (conversion.changes(place.value)) conversion.nearest(of, place, got, expected);
 #pragma once
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/case/data.h"
 #include "harness/case/kv_scales.h"
 #include "harness/judge/pool_image.h"
 #include "reference/rope.h"
@@ -28,6 +30,11 @@ struct SlotOf {
   uint32_t kv_length = 0;
   std::optional<int64_t> turned_to = {};  // instead of the slot's own position
 };
+
+/// Where the data function draws a slot's row of one KV head.
+RowAddress address_of(const SlotOf& of, const ScalePlace& place);
+/// That row as append received it: [elements of one head].
+std::vector<double> source_row(const Case& c, const SlotOf& of, const ScalePlace& place);
 
 /// One element of a slot: what append received, what may stand there.
 struct StoredElement {

@@ -56,6 +56,7 @@ class RowMerge {
   std::optional<Failure> judge_value(const reference::MergeEstimate& m, int64_t column, double got);
   Failure failure(std::string failure_class, int64_t column, double got,
                   const reference::MergeValue& want, const std::string& note) const;
+  bool are_numbers() const;
   bool is_base_2() const { return view_.facts.lse_base == KV_LSE_BASE_2; }
   DType type_of(int64_t column) const {
     return column < 0 ? DType::kF32 : view_.c.shape.output_dtype;
@@ -85,6 +86,14 @@ void RowMerge::gather(const CascadeResult& cascade, uint64_t row, const RowPlace
     decode_row(s.output_dtype, &cascade.parts[i].output[row * bytes], s.head_dim_v, values_.data());
     for (const double v : values_) outputs_.push_back(empty ? 0 : static_cast<float>(v));
   }
+}
+
+// What a part says of a row of which anything may be said (a V that is no number, an overflow)
+// says nothing of the merge. The -inf of an empty state is a number here.
+bool RowMerge::are_numbers() const {
+  const auto is_number = [](double x) { return std::isfinite(x) || x == kMinusInfinity; };
+  return std::all_of(outputs_.begin(), outputs_.end(), [](float x) { return std::isfinite(x); }) &&
+         std::all_of(lse_.begin(), lse_.end(), is_number);
 }
 
 Failure RowMerge::failure(std::string failure_class, int64_t column, double got,
@@ -152,6 +161,10 @@ std::optional<Failure> RowMerge::judge(const CascadeResult& cascade, const RowPl
   layer_ = cascade.layer;
   head_ = head;
   gather(cascade, row, place, head);
+  if (!are_numbers()) {
+    ++stats_.rows_vacuous;
+    return std::nullopt;
+  }
   const reference::MergeInputs in{static_cast<uint32_t>(lse_.size()), s.head_dim_v, outputs_, lse_};
   const reference::MergeEstimate m = reference::merge_splits(in, profile_);
   if (m.empty) return std::nullopt;  // judge_rows has asked for 0 and -inf

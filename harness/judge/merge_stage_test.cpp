@@ -99,6 +99,17 @@ TEST(MergeStage, AnEmptyPartMustSaySo) {
   EXPECT_FAILS(v, Stage::kContract, "empty-row-lse");
 }
 
+// A V that overflows makes what a conforming part says arbitrary: no merge of it can be wrong.
+TEST(MergeStage, StatesThatSayNothingAreNotMerged) {
+  Case c = cascade_case();
+  c.data.overrides = {{.tensor = 2, .request = RequestId(1), .slot = 1, .dim = 3, .value = 1e30}};
+  const Verdict v = judge(c, at_end([](Observation& o) {
+                            set_row(cascade_of(o, kPrefill).merged, last_row(o), 3, std::nan(""));
+                          }));
+  EXPECT_EQ(v.outcome, Outcome::kPass) << v.message;
+  EXPECT_GT(v.stats.rows_vacuous, 0u);
+}
+
 TEST(MergeStage, AbsentOrMisshapenCascadesAreNoPass) {
   const Verdict absent =
       judge(cascade_case(), at_end([](Observation& o) { o.ops[kPrefill].cascades.clear(); }));

@@ -12,14 +12,8 @@ void fill_heads(const Case& c, const SlotOf& of, const PagePlace& place,
   const size_t bytes = row_bytes(c.shape, role);
   out.resize(bytes * c.shape.kv_heads);
   for (uint32_t head = 0; head < c.shape.kv_heads; ++head) {
-    fill_row(c,
-             {.role = role,
-              .request = of.sequence.request,
-              .slot = of.slot,
-              .layer = place.layer,
-              .head = head,
-              .kv_length = of.kv_length},
-             of.sequence.slots[of.slot], std::span(out).subspan(head * bytes, bytes));
+    fill_row(c, address_of(of, {place.layer, place.value, head}), of.sequence.slots[of.slot],
+             std::span(out).subspan(head * bytes, bytes));
   }
 }
 

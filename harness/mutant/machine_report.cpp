@@ -130,6 +130,22 @@ Result<MachineResult> result_from_json(const nlohmann::json& json) {
   }
 }
 
+Json to_json(const ShardFacts& f) {
+  return {{"mutations", f.mutations}, {"executed", f.executed}, {"chosen", f.chosen}};
+}
+
+Result<ShardFacts> facts_from_json(const nlohmann::json& json) {
+  try {
+    ShardFacts f;
+    json.at("mutations").get_to(f.mutations);
+    json.at("executed").get_to(f.executed);
+    json.at("chosen").get_to(f.chosen);
+    return f;
+  } catch (const nlohmann::json::exception& e) {
+    return bad_input(std::string("a shard's facts: ") + e.what());
+  }
+}
+
 std::string machine_text(const MachineReport& report) {
   std::string out = fmt::format(
       "{} mutations of these kernels, {} of instructions that the suite executes, {} tried\n",

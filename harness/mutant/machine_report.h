@@ -31,6 +31,8 @@ struct MachineReport {
 
 nlohmann::ordered_json to_json(const MachineResult& result);
 Result<MachineResult> result_from_json(const nlohmann::json& json);
+nlohmann::ordered_json to_json(const ShardFacts& facts);
+Result<ShardFacts> facts_from_json(const nlohmann::json& json);
 
 std::string machine_text(const MachineReport& report);
 nlohmann::ordered_json machine_json(const MachineReport& report);

@@ -49,6 +49,17 @@ TEST(MachineReport, ResultsRoundTripAndNonsenseIsRefused) {
   EXPECT_FALSE(result_from_json(nlohmann::json::array({1})).ok());
 }
 
+TEST(MachineReport, FactsRoundTripAndNonsenseIsRefused) {
+  const auto back =
+      facts_from_json(to_json(ShardFacts{.mutations = 3, .executed = 2, .chosen = 1}));
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(back->mutations, 3u);
+  EXPECT_EQ(back->executed, 2u);
+  EXPECT_EQ(back->chosen, 1u);
+  EXPECT_FALSE(facts_from_json(nlohmann::json{{"chosen", "x"}}).ok());
+  EXPECT_FALSE(facts_from_json(nlohmann::json::array({1})).ok());
+}
+
 TEST(Judgements, AreReadOrRefused) {
   const std::string path = testing::TempDir() + "/judgements.json";
   std::ofstream(path) << R"([{"source": "a.cu:1", "equivalent_because": "so"}])";

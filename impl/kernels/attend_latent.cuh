@@ -15,6 +15,7 @@
 
 #include "impl/kernels/attend_decode.cuh"
 #include "impl/kernels/tensor_core.cuh"
+#include "impl/kernels/tile_softmax.cuh"
 
 namespace kvattn {
 
@@ -142,45 +143,16 @@ struct LatentAttention {
     }
   }
 
-  /// Takes the tile into the running maxima and sums; logits become weights.
-  __device__ void weigh(float (&weights)[kSlotTiles][4]) {
+  /// The tile's logits out of shared memory, placed as mma.sync wants P.
+  __device__ void gather_scores(float (&logits)[kSlotTiles][4]) const {
 #pragma unroll
     for (int n = 0; n < kSlotTiles; ++n) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const float2 pair = *reinterpret_cast<const float2*>(
             &scores[(lane / 4 + half * 8) * kLatentScoreStride + n * 8 + lane % 4 * 2]);
-        weights[n][2 * half] = pair.x;
-        weights[n][2 * half + 1] = pair.y;
-      }
-    }
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float top = max_log2[half];
-#pragma unroll
-      for (int n = 0; n < kSlotTiles; ++n) {
-        top = fmaxf(top, fmaxf(weights[n][2 * half], weights[n][2 * half + 1]));
-      }
-      top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, 1));
-      top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, 2));
-      // As long as nothing was visible, any finite shift keeps the exponents from becoming NaN.
-      const float shift = top == -INFINITY ? 0.0f : top;
-      const float rescale = exp2_approx(__fsub_rn(max_log2[half], shift));
-      max_log2[half] = top;
-      float part = 0;
-#pragma unroll
-      for (int n = 0; n < kSlotTiles; ++n) {
-#pragma unroll
-        for (int j = 2 * half; j < 2 * half + 2; ++j) {
-          weights[n][j] = exp2_approx(__fsub_rn(weights[n][j], shift));
-          part = __fadd_rn(part, weights[n][j]);
-        }
-      }
-      sum[half] = __fmaf_rn(sum[half], rescale, part);
-#pragma unroll
-      for (int n = 0; n < kDimTiles; ++n) {
-        output[n][2 * half] = __fmul_rn(output[n][2 * half], rescale);
-        output[n][2 * half + 1] = __fmul_rn(output[n][2 * half + 1], rescale);
+        logits[n][2 * half] = pair.x;
+        logits[n][2 * half + 1] = pair.y;
       }
     }
   }
@@ -211,7 +183,8 @@ struct LatentAttention {
     float weights[kSlotTiles][4];
     score(base, stage, used);
     __syncthreads();
-    weigh(weights);
+    gather_scores(weights);
+    weigh_tile<kSlotTiles, kDimTiles>(weights, {max_log2, sum, output});
     multiply_values(stage, used, weights);
   }
 

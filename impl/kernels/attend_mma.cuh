@@ -20,6 +20,7 @@
 #include "impl/kernels/score.cuh"
 #include "impl/kernels/splits.cuh"
 #include "impl/kernels/tensor_core.cuh"
+#include "impl/kernels/tile_softmax.cuh"
 #include "impl/kernels/warp.cuh"
 
 namespace kvattn {
@@ -59,6 +60,7 @@ struct MmaAttention {
   float max_log2[2], sum[2];
   float output[kDimTiles][4];
 
+  __device__ RowStates<kDimTiles> states() { return {max_log2, sum, output}; }
   __device__ Rows query_rows() const { return {shared}; }
   __device__ Rows key_rows(int stage) const {
     return {shared + (kMmaRows * kWarps + stage * kTile) * kDim * 2};
@@ -202,39 +204,6 @@ struct MmaAttention {
     }
   }
 
-  /// Takes the tile into the running maxima and sums; scores become weights.
-  __device__ void weigh(float (&scores)[kSlotTiles][4]) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float top = max_log2[half];
-#pragma unroll
-      for (int n = 0; n < kSlotTiles; ++n) {
-        top = fmaxf(top, fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
-      }
-      top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, 1));
-      top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, 2));
-      // As long as nothing was visible, any finite shift keeps the exponents from becoming NaN.
-      const float shift = top == -INFINITY ? 0.0f : top;
-      const float rescale = exp2_approx(__fsub_rn(max_log2[half], shift));
-      max_log2[half] = top;
-      float part = 0;
-#pragma unroll
-      for (int n = 0; n < kSlotTiles; ++n) {
-#pragma unroll
-        for (int j = 2 * half; j < 2 * half + 2; ++j) {
-          scores[n][j] = exp2_approx(__fsub_rn(scores[n][j], shift));
-          part = __fadd_rn(part, scores[n][j]);
-        }
-      }
-      sum[half] = __fmaf_rn(sum[half], rescale, part);
-#pragma unroll
-      for (int n = 0; n < kDimTiles; ++n) {
-        output[n][2 * half] = __fmul_rn(output[n][2 * half], rescale);
-        output[n][2 * half + 1] = __fmul_rn(output[n][2 * half + 1], rescale);
-      }
-    }
-  }
-
   __device__ void multiply_values(int stage, int used, const float (&weights)[kSlotTiles][4]) {
     const Rows values = value_rows(stage);
 #pragma unroll
@@ -260,7 +229,7 @@ struct MmaAttention {
     float scores[kSlotTiles][4];
     multiply_keys(stage, used, scores);
     mask(base, used, scores);
-    weigh(scores);
+    weigh_tile(scores, states());
     multiply_values(stage, used, scores);
   }
 

@@ -135,7 +135,7 @@ struct CodesAttention : MmaAttention<T, kDim, kCodesWarps> {
     this->multiply_keys(0, used, scores);
     scale_scores(stage, used, scores);
     this->mask(base, used, scores);
-    this->weigh(scores);
+    weigh_tile(scores, this->states());
     this->multiply_values(0, used, scores);
   }
 };

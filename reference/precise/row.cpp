@@ -73,46 +73,62 @@ class ColumnEstimator {
 }  // namespace
 
 template <class T>
+struct RowTier<T>::State {
+  RowFacts<T> facts;
+  const bool budget;
+  std::optional<ColumnEstimator<T>> estimator[3] = {};  // by Basis
+};
+
+template <class T>
+RowTier<T>::RowTier(const RowInputs& inputs, const Profile& profile, Budget budget)
+    : state_(new State{.facts = RowFacts<T>(inputs, profile), .budget = budget == Budget::kLines}) {
+  KV_CHECK(inputs.count() > 0, "an empty row has no formula");
+}
+template <class T>
+RowTier<T>::~RowTier() = default;
+
+template <class T>
+bool RowTier<T>::vacuous() const {
+  return state_->facts.vacuous;
+}
+template <class T>
+bool RowTier<T>::exact() const {
+  return state_->facts.unit.certified;
+}
+template <class T>
+Estimate<T> RowTier<T>::lse() const {
+  Estimate<T> e = lse_estimate(state_->facts, state_->budget);
+  if (vacuous()) e.bound = T(std::numeric_limits<double>::infinity());
+  return e;
+}
+
+template <class T>
+Estimate<T> RowTier<T>::column(uint32_t j, Basis basis) {
+  auto& estimator = state_->estimator[static_cast<size_t>(basis)];
+  if (!estimator) estimator.emplace(state_->facts, basis, state_->budget);
+  Estimate<T> e = estimator->column(j);
+  if (vacuous()) e.bound = T(std::numeric_limits<double>::infinity());
+  return e;
+}
+
+template <class T>
 PreciseRow<T> precise_row(const RowInputs& inputs, const Profile& profile,
                           const RowQuestion& question) {
-  KV_CHECK(inputs.count() > 0, "an empty row has no formula");
-  const RowFacts<T> facts(inputs, profile);
-  PreciseRow<T> row;
-  row.vacuous = facts.vacuous;
-  row.exact = facts.unit.certified;
-  row.lse = lse_estimate(facts, question.budget);
-  const ColumnEstimator<T> estimator(facts, question.basis, question.budget);
-  for (uint32_t j : question.columns) row.columns.push_back(estimator.column(j));
-  if (!row.vacuous) return row;
-  const T infinite(std::numeric_limits<double>::infinity());
-  row.lse.bound = infinite;
-  for (Estimate<T>& column : row.columns) column.bound = infinite;
+  RowTier<T> tier(inputs, profile, question.budget ? Budget::kLines : Budget::kNone);
+  PreciseRow<T> row{
+      .vacuous = tier.vacuous(), .exact = tier.exact(), .lse = tier.lse(), .columns = {}};
+  for (uint32_t j : question.columns) row.columns.push_back(tier.column(j, question.basis));
   return row;
 }
 
-struct DoubleRow::State {
-  RowFacts<double> facts;
-  std::optional<ColumnEstimator<double>> estimator[3];  // by Basis
-};
-
-DoubleRow::DoubleRow(const RowInputs& inputs, const Profile& profile)
-    : state_(new State{.facts = RowFacts<double>(inputs, profile), .estimator = {}}) {}
-DoubleRow::~DoubleRow() = default;
-
-bool DoubleRow::vacuous() const { return state_->facts.vacuous; }
-bool DoubleRow::exact() const { return state_->facts.unit.certified; }
-Estimate<double> DoubleRow::lse() const { return lse_estimate(state_->facts, false); }
-
-Estimate<double> DoubleRow::column(uint32_t j, Basis basis) {
-  auto& estimator = state_->estimator[static_cast<size_t>(basis)];
-  if (!estimator) estimator.emplace(state_->facts, basis, false);
-  return estimator->column(j);
-}
-
-template PreciseRow<double> precise_row(const RowInputs&, const Profile&, const RowQuestion&);
-template PreciseRow<DoubleDouble> precise_row(const RowInputs&, const Profile&, const RowQuestion&);
-template PreciseRow<Mpfr256> precise_row(const RowInputs&, const Profile&, const RowQuestion&);
-template PreciseRow<Mpfr512> precise_row(const RowInputs&, const Profile&, const RowQuestion&);
-template PreciseRow<Mpfr1024> precise_row(const RowInputs&, const Profile&, const RowQuestion&);
+#define KV_NUMBER_TYPE(T)    \
+  template class RowTier<T>; \
+  template PreciseRow<T> precise_row(const RowInputs&, const Profile&, const RowQuestion&)
+KV_NUMBER_TYPE(double);
+KV_NUMBER_TYPE(DoubleDouble);
+KV_NUMBER_TYPE(Mpfr256);
+KV_NUMBER_TYPE(Mpfr512);
+KV_NUMBER_TYPE(Mpfr1024);
+#undef KV_NUMBER_TYPE
 
 }  // namespace kv::reference

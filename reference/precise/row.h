@@ -72,16 +72,20 @@ template <class T>
 PreciseRow<T> precise_row(const RowInputs& inputs, const Profile& profile,
                           const RowQuestion& question);
 
-/// The double tier of one row, column by column: what the columns share is computed once.
-class DoubleRow {
+/// Whether estimates name the parts of their bounds.
+enum class Budget : uint8_t { kNone, kLines };
+
+/// One row in one number type, column by column: what the columns share is computed once.
+template <class T>
+class RowTier {
  public:
-  /// Both must outlive the object.
-  DoubleRow(const RowInputs& inputs, const Profile& profile);
-  ~DoubleRow();
+  /// Both must outlive the object; inputs as for precise_row.
+  RowTier(const RowInputs& inputs, const Profile& profile, Budget budget);
+  ~RowTier();
   bool vacuous() const;
   bool exact() const;
-  Estimate<double> lse() const;
-  Estimate<double> column(uint32_t j, Basis basis);
+  Estimate<T> lse() const;
+  Estimate<T> column(uint32_t j, Basis basis);
 
  private:
   struct State;
