@@ -294,6 +294,15 @@ Result<ExitCode> check(const CheckOptions& options) {
   if (!options.exhaustive && shard.count > 1) {
     return bad_input("--shard: expected --exhaustive, whose cases have numbers");
   }
+  const bool engine = options.level == "engine";
+  if (engine && options.exhaustive) {
+    return bad_input(
+        "--exhaustive: expected --level kernel, got engine: histories have no small "
+        "space of their own");
+  }
+  if (engine && !options.bench.suppressions_path.empty()) {
+    return bad_input("--suppress: expected --level kernel, got engine");
+  }
   if (!options.exhaustive && !is_corpus(options.corpus)) {
     const std::string what = options.corpus + ": expected a folder with seeds/ or regression/";
     if (options.corpus != CheckOptions().corpus) return bad_input(what + ", got neither");

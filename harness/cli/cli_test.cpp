@@ -128,6 +128,22 @@ TEST_F(CliTest, NumbersAreNeitherWrappedNorNaN) {
   }
 }
 
+TEST_F(CliTest, SuppressionsMustBeReadableAndReasoned) {
+  const std::string path = folder_ + "/accepted.txt";
+  std::ofstream(path) << "race tile.cuh:7\n";
+  const Ran ran = check_with(kHost, "none", {"--cases", "1", "--suppress", path});
+  EXPECT_EQ(ran.status, 2) << ran.out;
+  EXPECT_SAYS(ran.err, ":1: expected 'kind file:line reason', got 'race tile.cuh:7'");
+  EXPECT_EQ(check_with(kHost, "none", {"--cases", "1", "--suppress", folder_ + "/none"}).status, 2);
+  std::ofstream(path) << "race tile.cuh:7 the lanes are converged\n";
+  EXPECT_EQ(check_with(kHost, "none", {"--cases", "1", "--suppress", path}).status, 0);
+}
+
+TEST_F(CliTest, HistoriesTakeNoOptionsOfKernels) {
+  EXPECT_EQ(run_kverify({"check", "--level", "engine", "--exhaustive"}).status, 2);
+  EXPECT_EQ(run_kverify({"check", "--level", "engine", "--suppress", "x"}).status, 2);
+}
+
 TEST_F(CliTest, ACorpusThatIsNoneIsTwo) {
   const Ran ran = run_kverify({"check", "--corpus", folder_ + "/nowhere", "--cases", "1"});
   EXPECT_EQ(ran.status, 2) << ran.out;

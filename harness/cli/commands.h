@@ -23,6 +23,7 @@ struct BenchOptions {
   std::string executable = "/proc/self/exe";  // a kverify, whose worker runs the cases
   double call_seconds = 60;                   // longest call into the plugin, more for large cases
   uint64_t memory_mib = 0;                    // of a worker process; 0: default_worker_memory()
+  std::string suppressions_path;              // findings that are accepted; "": none
 };
 
 struct CheckOptions {

@@ -114,11 +114,18 @@ Examiner::Examiner(Examiner&&) noexcept = default;
 Examiner& Examiner::operator=(Examiner&&) noexcept = default;
 Examiner::~Examiner() = default;
 
+Result<JudgeOptions> judging_on(const BenchOptions& bench, JudgeOptions judging) {
+  if (!bench.suppressions_path.empty()) {
+    KV_ASSIGN_OR_RETURN(judging.suppressions, read_suppressions(bench.suppressions_path));
+  }
+  return judging;
+}
+
 Result<Examiner> Examiner::start(const BenchOptions& bench, const JudgeOptions& judging) {
   Examiner examiner;
   State& s = *examiner.state_;
   s.bench = bench;
-  s.judging = judging;
+  KV_ASSIGN_OR_RETURN(s.judging, judging_on(bench, judging));
   KV_ASSIGN_OR_RETURN(s.folder, RunFolder::create());
   KV_ASSIGN_OR_RETURN(s.runner, CaseRunner::start(runner_options(bench, s.folder.path())));
   return examiner;
@@ -185,7 +192,8 @@ Result<Examined> examine_once(const BenchOptions& bench, const JudgeOptions& jud
   KV_ASSIGN_OR_RETURN(CaseRunner runner, CaseRunner::start(options));
   for (const Case& before : preceding) KV_RETURN_IF_ERROR(run_unjudged(runner, before));
   KV_ASSIGN_OR_RETURN(Pair pair, submit_pair(runner, c));
-  return judge_next(runner, judging, std::move(pair), {});
+  KV_ASSIGN_OR_RETURN(const JudgeOptions accepting, judging_on(bench, judging));
+  return judge_next(runner, accepting, std::move(pair), {});
 }
 
 Result<Observation> observe_once(const BenchOptions& bench, const Case& c) {

@@ -70,6 +70,8 @@ Result<Pair> submit_pair(CaseRunner& runner, Case c);
 /// The oldest pending pair of the runner, judged as its observations come; nothing is repeated.
 Result<Examined> judge_next(CaseRunner& runner, const JudgeOptions& judging, Pair pair,
                             const std::function<void(const OpObservation&)>& progress);
+/// `judging` with the suppressions of `bench`; bad input when they cannot be read.
+Result<JudgeOptions> judging_on(const BenchOptions& bench, JudgeOptions judging);
 /// How and on what the cases of `bench` run.
 RunnerOptions runner_options(const BenchOptions& bench, const std::string& folder);
 

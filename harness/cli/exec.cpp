@@ -9,13 +9,15 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <span>
 
 #include "harness/case/text_file.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/run_folder.h"
-#include "harness/cli/suppressions.h"
 #include "harness/cli/version.h"
+#include "harness/judge/suppressions.h"
 #include "harness/plugin/elf.h"
 #include "harness/plugin/loader.h"
 
@@ -130,11 +132,12 @@ Result<std::vector<Json>> read_reports(const std::string& folder) {
 
 struct Findings {
   Json active = Json::array();
-  uint64_t suppressed = 0, launches = 0, not_kept = 0;
+  std::map<const Suppression*, uint64_t> suppressed;
+  uint64_t launches = 0, not_kept = 0;
   std::string text;
 };
 
-Findings sift(const std::vector<Json>& reports, std::vector<Suppression>& suppressions) {
+Findings sift(const std::vector<Json>& reports, std::span<const Suppression> suppressions) {
   Findings all;
   for (const Json& report : reports) {
     all.launches += report.value("launches", uint64_t{0});
@@ -143,9 +146,8 @@ Findings sift(const std::vector<Json>& reports, std::vector<Suppression>& suppre
       const std::vector<SourcePlace> places = {
           {f.value("source_file", ""), f.value("source_line", uint64_t{0})},
           {f.value("inlined_at_file", ""), f.value("inlined_at_line", uint64_t{0})}};
-      if (Suppression* s = find_suppression(suppressions, f.value("kind", ""), places)) {
-        ++s->matches;
-        ++all.suppressed;
+      if (const auto* s = find_suppression(suppressions, f.value("kind", ""), places)) {
+        ++all.suppressed[s];
         continue;
       }
       all.text += f.value("text", "");
@@ -169,8 +171,10 @@ std::string summary(const Findings& findings, const std::vector<Suppression>& su
   if (findings.not_kept) text += fmt::format("; {} more not kept", findings.not_kept);
   text += fmt::format("; the program ended with status {}\n", status);
   for (const Suppression& s : suppressions) {
+    const auto count = findings.suppressed.find(&s);
     text += fmt::format("  suppressed {} at {}:{}: {} ({})\n", s.kind, s.place.file, s.place.line,
-                        plural(s.matches, "time"), s.reason);
+                        plural(count == findings.suppressed.end() ? 0 : count->second, "time"),
+                        s.reason);
   }
   return text;
 }
@@ -219,7 +223,9 @@ Result<ExitCode> exec(const ExecOptions& options) {
   json["launches"] = findings.launches;
   json["findings"] = findings.active;
   json["findings_not_kept"] = findings.not_kept;
-  json["suppressed"] = findings.suppressed;
+  uint64_t suppressed = 0;
+  for (const auto& [suppression, count] : findings.suppressed) suppressed += count;
+  json["suppressed"] = suppressed;
   json["program_status"] = status;
   KV_RETURN_IF_ERROR(output.finish(json));
   const bool failed = !findings.active.empty() || findings.not_kept != 0;

@@ -10,6 +10,7 @@ Result<Reproducer> Reproducer::start(const BenchOptions& bench, const std::strin
                                      const Case& c) {
   Reproducer reproducer;
   reproducer.bench_ = bench;
+  KV_ASSIGN_OR_RETURN(reproducer.judging_, judging_on(bench, {}));
   KV_ASSIGN_OR_RETURN(const std::vector<Case> cases, load_preceding(path, c));
   for (size_t i = 0; i < cases.size(); ++i) {
     reproducer.preceding_.emplace(c.exec.preceding[i], cases[i]);
@@ -59,7 +60,7 @@ Result<Verdict> Reproducer::run(const Case& c) {
     return examined.verdict;
   }
   KV_ASSIGN_OR_RETURN(Pair pair, submit_pair(*runner_, c));
-  KV_ASSIGN_OR_RETURN(Examined examined, judge_next(*runner_, {}, std::move(pair), {}));
+  KV_ASSIGN_OR_RETURN(Examined examined, judge_next(*runner_, judging_, std::move(pair), {}));
   return examined.verdict;
 }
 

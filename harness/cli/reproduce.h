@@ -47,6 +47,7 @@ class Reproducer {
   void refresh(const Case& c);
 
   BenchOptions bench_;
+  JudgeOptions judging_;
   RunFolder folder_;
   std::optional<CaseRunner> runner_;
   std::optional<HistoryBench> histories_;

@@ -1,6 +1,8 @@
 #include "harness/judge/device_stage.h"
 
-#include "harness/simt/control/kv_simt_control.h"
+#include <algorithm>
+
+#include "harness/simt/control/finding_names.h"
 
 namespace kv {
 namespace {
@@ -22,41 +24,29 @@ std::string location(const DeviceFinding& f) {
   return "PTX line " + std::to_string(f.ptx_line);
 }
 
+// A finding that stands for others which were not kept is never accepted: they may be anywhere.
+bool is_accepted(const DeviceFinding& f, std::span<const Suppression> suppressions) {
+  if (f.not_kept > 0) return false;
+  const SourcePlace places[] = {{f.source_file, f.source_line},
+                                {f.inlined_at_file, f.inlined_at_line}};
+  return find_suppression(suppressions, finding_name(f.kind), places) != nullptr;
+}
+
 }  // namespace
 
 std::string finding_kind_name(uint32_t kind) {
-  switch (kind) {
-    case KV_SIMT_KIND_OUT_OF_BOUNDS:
-      return "out-of-bounds";
-    case KV_SIMT_KIND_USE_AFTER_FREE:
-      return "use-after-free";
-    case KV_SIMT_KIND_MISALIGNED:
-      return "misaligned";
-    case KV_SIMT_KIND_ACCESS_RIGHTS:
-      return "access-rights";
-    case KV_SIMT_KIND_UNDEFINED:
-      return "undefined-data";
-    case KV_SIMT_KIND_RACE:
-      return "race";
-    case KV_SIMT_KIND_BARRIER:
-      return "barrier";
-    case KV_SIMT_KIND_ASYNC:
-      return "async-copy";
-    case KV_SIMT_KIND_HANG:
-      return "hang";
-    case KV_SIMT_KIND_TRAP:
-      return "trap";
-    case KV_SIMT_KIND_UNSUPPORTED:
-      return "unsupported";
-    case KV_SIMT_KIND_LEAK:
-      return "leak";
-    case KV_SIMT_KIND_API:
-      return "api-misuse";
-    case KV_SIMT_KIND_RACE_SAME_VALUE:
-      return "race-same-value";
-    default:
-      return "kind-" + std::to_string(kind);
+  std::string name = finding_name(kind);
+  std::replace(name.begin(), name.end(), ' ', '-');
+  return name;
+}
+
+std::vector<DeviceFinding> not_suppressed(std::span<const DeviceFinding> findings,
+                                          std::span<const Suppression> suppressions) {
+  std::vector<DeviceFinding> rest;
+  for (const DeviceFinding& f : findings) {
+    if (!is_accepted(f, suppressions)) rest.push_back(f);
   }
+  return rest;
 }
 
 std::optional<Failure> judge_findings(std::span<const DeviceFinding> findings,

@@ -7,8 +7,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "harness/judge/failure.h"
+#include "harness/judge/suppressions.h"
 #include "harness/run/observation.h"
 
 namespace kv {
@@ -17,13 +19,16 @@ struct DevicePolicy {
   bool leaks_fail = false;
 };
 
+/// Those that no suppression accepts, in their order.
+std::vector<DeviceFinding> not_suppressed(std::span<const DeviceFinding> findings,
+                                          std::span<const Suppression> suppressions);
 std::optional<Failure> judge_findings(std::span<const DeviceFinding> findings,
                                       const DevicePolicy& policy);
 /// The device's reason for not running the code at all, or "".
 std::string unsupported_instruction(std::span<const DeviceFinding> findings);
 /// Crash, hang and memory are failures; every other end is none.
 std::optional<Failure> judge_end(const RunEnd& end);
-/// "race", "out-of-bounds", ...
+/// The kind's name with '-' for blanks: "race", "out-of-bounds", ...
 std::string finding_kind_name(uint32_t kind);
 
 }  // namespace kv

@@ -89,8 +89,10 @@ void Judge::add(const OpObservation& observation) {
 }
 
 // True when the findings decide the case.
-bool Judge::State::take_findings(const std::vector<DeviceFinding>& findings) {
+bool Judge::State::take_findings(const std::vector<DeviceFinding>& all) {
   constexpr size_t kKept = 64;
+  const std::vector<DeviceFinding> findings = not_suppressed(all, options.suppressions);
+  verdict.stats.findings_suppressed += all.size() - findings.size();
   for (const DeviceFinding& f : findings) {
     if (verdict.findings.size() < kKept) verdict.findings.push_back(f);
   }

@@ -14,8 +14,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "harness/case/case.h"
+#include "harness/judge/suppressions.h"
 #include "harness/judge/verdict.h"
 #include "harness/run/observation.h"
 
@@ -37,6 +39,8 @@ struct JudgeOptions {
   bool stop_at_failure = true;
   /// Leaks of device memory fail the case (otherwise they are listed only).
   bool leaks_fail = false;
+  /// Findings of the device that are accepted: they are counted, and fail no case.
+  std::vector<Suppression> suppressions = {};
   /// Architecture whose arithmetic the error budget assumes: "" for the weakest of all generations
   /// (profile.h lists the names).
   std::string arithmetic;

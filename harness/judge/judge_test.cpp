@@ -92,6 +92,30 @@ TEST(Judge, SameValueRacesAndLeaksAreReportedApart) {
   EXPECT_FAILS(judge(small_case(), faults, {.leaks_fail = true}), Stage::kDevice, "device:leak");
 }
 
+DeviceFinding race_at(const char* file, uint32_t line) {
+  DeviceFinding f = finding(KV_SIMT_KIND_RACE);
+  f.source_file = file;
+  f.source_line = line;
+  return f;
+}
+
+TEST(Judge, AcceptedFindingsAreCountedAndFailNothing) {
+  const std::vector<Suppression> accepted = {{"race", {"tile.cuh", 7}, "the lanes are converged"}};
+  const auto judge_with = [&](const DeviceFinding& f) {
+    return judge(small_case(), at_end([&](Observation& o) { o.ops[2].findings = {f}; }),
+                 {.suppressions = accepted});
+  };
+  const Verdict v = judge_with(race_at("/src/tile.cuh", 7));
+  EXPECT_EQ(v.outcome, Outcome::kPass) << v.message;
+  EXPECT_EQ(v.stats.findings_suppressed, 1u);
+  EXPECT_TRUE(v.findings.empty());
+  EXPECT_FAILS(judge_with(race_at("/src/tile.cuh", 8)), Stage::kDevice, "device:race");
+  EXPECT_FAILS(judge_with(race_at("/src/other_tile.cuh", 7)), Stage::kDevice, "device:race");
+  DeviceFinding crowd = race_at("/src/tile.cuh", 7);
+  crowd.not_kept = 1;
+  EXPECT_FAILS(judge_with(crowd), Stage::kDevice, "device:race");
+}
+
 TEST(Judge, UnknownInstructionIsUnsupported) {
   const auto faults = at_end(
       [](Observation& o) { o.ops[2].findings.push_back(finding(KV_SIMT_KIND_UNSUPPORTED)); });

@@ -61,6 +61,7 @@ struct VerdictStats {
   uint64_t rows_left_out = 0;         // by JudgeOptions::sample_rows
   double error_bound_ratio_max = 0;   // largest |error| / bound seen
   uint64_t escalated = 0;             // elements that needed more than double
+  uint64_t findings_suppressed = 0;   // of the device, by JudgeOptions::suppressions
 };
 
 struct Verdict {

@@ -28,6 +28,7 @@ void add_stats(VerdictStats& sum, const VerdictStats& s) {
   sum.slots_judged += s.slots_judged;
   sum.rows_vacuous += s.rows_vacuous;
   sum.escalated += s.escalated;
+  sum.findings_suppressed += s.findings_suppressed;
   sum.error_bound_ratio_max = std::max(sum.error_bound_ratio_max, s.error_bound_ratio_max);
 }
 
@@ -117,6 +118,9 @@ std::string summary_text(const RunSummary& s) {
     out +=
         fmt::format("  largest     |error| / bound {:.4f}; {} elements needed more than double\n",
                     s.stats.error_bound_ratio_max, s.stats.escalated);
+  if (s.stats.findings_suppressed > 0)
+    out += fmt::format("  suppressed  {} findings of the device, by --suppress\n",
+                       s.stats.findings_suppressed);
   if (s.judged() > 0 && !s.histories) out += features_table(s.features) + must_hit_text(s);
   for (const std::string& feature : s.missing_features())
     out += fmt::format("  never met   {}: this campaign says too little\n", feature);
@@ -144,6 +148,7 @@ nlohmann::ordered_json summary_json(const RunSummary& s) {
                     {"elements", s.stats.elements_judged},
                     {"elements_escalated", s.stats.escalated},
                     {"slots", s.stats.slots_judged},
+                    {"findings_suppressed", s.stats.findings_suppressed},
                     {"error_bound_ratio_max", s.stats.error_bound_ratio_max}};
   json["features"] = nlohmann::ordered_json::object();
   for (size_t i = 0; i < kFeatureCount; ++i)

@@ -45,6 +45,7 @@ std::vector<DeviceFinding> take_findings(const CudaRuntime& runtime) {
   }
   const uint64_t dropped = runtime.control->finding_count() - kept;
   if (dropped > 0 && !findings.empty()) {
+    findings.back().not_kept = dropped;
     findings.back().message += " (" + std::to_string(dropped) + " more findings were not kept)";
   }
   if (kept > 0) runtime.control->clear_findings();

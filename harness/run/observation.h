@@ -36,6 +36,7 @@ struct DeviceFinding {
   uint64_t address = 0, allocation_base = 0, allocation_bytes = 0, allocation_number = 0;
   uint32_t access_bytes = 0, space = 0;
   uint64_t repeats = 0;
+  uint64_t not_kept = 0;  // other findings of the same operation that the device only counted
 };
 
 /// Declared facts of the plugin that the judge needs (kv_conventions, name).

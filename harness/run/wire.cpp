@@ -86,6 +86,7 @@ void fields(auto& io, Of<DeviceFinding> auto& f) {
   io.number(f.access_bytes);
   io.number(f.space);
   io.number(f.repeats);
+  io.number(f.not_kept);
 }
 
 void fields(auto& io, Of<Dispatch> auto& row) {

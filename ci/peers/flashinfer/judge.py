@@ -2,7 +2,7 @@
 """Purpose: gives every case of a folder to a plugin and counts the verdicts.
 Contract: one line for the counts, one for each place in the source that a failure names first, in
 order; the same lines on every machine. Exit 1 when a case ended neither in a pass nor in a failure.
-Usage: judge.py TITLE KVERIFY PLUGIN CASES"""
+Usage: judge.py TITLE KVERIFY PLUGIN CASES [OPTION...]     options of `kverify replay`"""
 import collections
 import json
 import pathlib
@@ -20,12 +20,13 @@ def place_of(verdict):
 
 
 def main():
-    title, kverify, plugin, folder = sys.argv[1:]
+    title, kverify, plugin, folder, *options = sys.argv[1:]
     outcomes, places, odd = collections.Counter(), collections.Counter(), 0
     with tempfile.TemporaryDirectory() as scratch:
         report = pathlib.Path(scratch) / "report.json"
         for case in sorted(pathlib.Path(folder).glob("*.json")):
-            command = [kverify, "replay", "--plugin", plugin, "--json", str(report), str(case)]
+            command = [kverify, "replay", "--plugin", plugin, "--json", str(report)]
+            command += options + [str(case)]
             ran = subprocess.run(command, capture_output=True, text=True, check=False)
             if ran.returncode not in (0, 1):
                 print(f"{case.name}: exit {ran.returncode}\n{ran.stdout[-2000:]}{ran.stderr}")

@@ -65,6 +65,10 @@ void add_bench(CLI::App& command, BenchOptions& bench) {
       .add_option("--memory-mib", bench.memory_mib,
                   "memory of a worker process (default: 12 GiB or 70 % of the machine's)")
       ->check(whole(64, uint64_t{1} << 30));
+  command
+      .add_option("--suppress", bench.suppressions_path,
+                  "file of findings of the CPU device that are accepted: 'kind file:line reason'")
+      ->check(named());
 }
 
 void add_json(CLI::App& command, std::optional<std::string>& path) {

@@ -1,8 +1,10 @@
 // Purpose: the findings since reset.
 // Contract: a finding of a kind at a site (an instruction of a kernel, or one host call's message)
-// is kept once; later ones count as its repeats. Of each kind at most `max` distinct ones are kept,
-// so that harmless ones cannot crowd out others; the rest is counted. Example:  if
-// (!log.repeat(kind, site)) log.add(describe(...), site);
+// is kept once; later ones count as its repeats. So do those of other instructions that a kernel
+// has for the same source line, where the PTX names lines: an unrolled loop is one finding. Of each
+// kind at most `max` distinct ones are kept, so that harmless ones cannot crowd out others; the
+// rest is counted.
+// Example:  if (!log.repeat(kind, site)) log.add(describe(...), site);
 #pragma once
 
 #include <algorithm>
@@ -26,12 +28,18 @@ class FindingLog {
   /// For findings made outside the executor: the site is the place that the finding itself names.
   void add(const kv_simt_finding& finding);
   /// Distinct findings, also those not kept.
-  uint64_t count() const { return seen_.size(); }
+  uint64_t count() const { return count_; }
   const std::vector<kv_simt_finding>& kept() const { return kept_; }
   void clear();
 
  private:
-  std::map<std::pair<uint32_t, uint64_t>, int64_t> seen_;  // to an index in kept_, or -1
+  /// Its index in kept_, or kNotKept.
+  int64_t keep(const kv_simt_finding& finding);
+
+  static constexpr int64_t kNotKept = -1;
+  std::map<std::pair<uint32_t, uint64_t>, int64_t> seen_;   // to an index in kept_, or kNotKept
+  std::map<std::pair<uint32_t, uint64_t>, int64_t> lines_;  // likewise, by source line
+  uint64_t count_ = 0;
   std::vector<kv_simt_finding> kept_;
   std::map<uint32_t, uint32_t> kept_of_kind_;
   uint32_t max_ = 64;

@@ -25,6 +25,27 @@ TEST(FindingLog, OneSiteIsKeptOnceAndItsRepeatsAreCounted) {
   EXPECT_EQ(log.count(), 1u);
 }
 
+// An unrolled loop has many instructions for a line.
+TEST(FindingLog, ALineOfAKernelIsOneFinding) {
+  FindingLog log;
+  kv_simt_finding f = of_kind(KV_SIMT_KIND_RACE);
+  copy_text(f.kernel, "attend");
+  copy_text(f.source_file, "tile.cuh");
+  f.source_line = 7;
+  log.add(f, 1);
+  log.add(f, 2);
+  EXPECT_TRUE(log.repeat(KV_SIMT_KIND_RACE, 2));
+  f.source_line = 8;
+  log.add(f, 3);
+  f.inlined_at_line = 90;
+  log.add(f, 4);
+  f.kind = KV_SIMT_KIND_UNDEFINED;
+  log.add(f, 5);
+  EXPECT_EQ(log.count(), 4u);
+  ASSERT_EQ(log.kept().size(), 4u);
+  EXPECT_EQ(log.kept()[0].repeats, 2u);
+}
+
 TEST(FindingLog, HarmlessFindingsDoNotCrowdOutOthers) {
   FindingLog log;
   log.set_max(3);

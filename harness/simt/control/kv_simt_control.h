@@ -114,7 +114,7 @@ typedef struct kv_simt_finding {
   uint64_t allocation_bytes;
   uint64_t allocation_number; /* 1-based order of allocation since reset */
   char message[512];          /* one sentence: what, where, expected, got */
-  uint64_t repeats;           /* further findings of the same kind at the same instruction */
+  uint64_t repeats;           /* further ones of the same kind at the same line, or instruction */
 } kv_simt_finding;
 
 typedef struct kv_simt_counters {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "harness/simt/control/finding_names.h"
 #include "harness/simt/cudart/errors.h"
 #include "harness/simt/cudart/runtime.h"
 
@@ -43,43 +44,8 @@ std::string place(const char* file, uint32_t line) {
 
 }  // namespace
 
-const char* kind_name(uint32_t kind) {
-  switch (kind) {
-    case KV_SIMT_KIND_OUT_OF_BOUNDS:
-      return "out of bounds";
-    case KV_SIMT_KIND_USE_AFTER_FREE:
-      return "use after free";
-    case KV_SIMT_KIND_MISALIGNED:
-      return "misaligned";
-    case KV_SIMT_KIND_ACCESS_RIGHTS:
-      return "access rights";
-    case KV_SIMT_KIND_UNDEFINED:
-      return "undefined data";
-    case KV_SIMT_KIND_RACE:
-      return "race";
-    case KV_SIMT_KIND_BARRIER:
-      return "barrier";
-    case KV_SIMT_KIND_ASYNC:
-      return "asynchronous copy";
-    case KV_SIMT_KIND_HANG:
-      return "hang";
-    case KV_SIMT_KIND_TRAP:
-      return "trap";
-    case KV_SIMT_KIND_UNSUPPORTED:
-      return "unsupported";
-    case KV_SIMT_KIND_LEAK:
-      return "leak";
-    case KV_SIMT_KIND_API:
-      return "runtime misuse";
-    case KV_SIMT_KIND_RACE_SAME_VALUE:
-      return "race of equal values";
-    default:
-      return "unknown";
-  }
-}
-
 std::string describe(const kv_simt_finding& f) {
-  std::string text = std::string(kind_name(f.kind)) + ": " + f.message + "\n";
+  std::string text = std::string(finding_name(f.kind)) + ": " + f.message + "\n";
   if (f.source_file[0]) {
     text += "  at " + place(f.source_file, f.source_line);
     if (f.inlined_at_file[0]) {
@@ -123,7 +89,7 @@ std::string report_json(const Device& device) {
   json["findings_not_kept"] = device.finding_count() - device.findings().size();
   auto& list = json["findings"] = nlohmann::ordered_json::array();
   for (const kv_simt_finding& f : device.findings()) {
-    list.push_back({{"kind", kind_name(f.kind)},
+    list.push_back({{"kind", finding_name(f.kind)},
                     {"source_file", f.source_file},
                     {"source_line", f.source_line},
                     {"inlined_at_file", f.inlined_at_file},

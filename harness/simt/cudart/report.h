@@ -13,8 +13,6 @@ namespace kv::simt::cudart {
 
 class Runtime;
 
-/// "out of bounds", "race", ...
-const char* kind_name(uint32_t kind);
 std::string describe(const kv_simt_finding& finding);
 std::string report(const Device& device);
 /// The same for programs; each finding with its text.

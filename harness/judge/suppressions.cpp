@@ -1,4 +1,4 @@
-#include "harness/cli/suppressions.h"
+#include "harness/judge/suppressions.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,7 +6,7 @@
 
 #include "harness/case/text_file.h"
 
-namespace kv::cli {
+namespace kv {
 namespace {
 
 constexpr uint64_t kFileBytesMax = 1 << 20;
@@ -49,11 +49,11 @@ Result<std::vector<Suppression>> read_suppressions(const std::string& path) {
   return list;
 }
 
-Suppression* find_suppression(std::vector<Suppression>& list, const std::string& kind,
-                              const std::vector<SourcePlace>& places) {
+const Suppression* find_suppression(std::span<const Suppression> list, const std::string& kind,
+                                    std::span<const SourcePlace> places) {
   std::string name = kind;
   std::replace(name.begin(), name.end(), ' ', '-');
-  for (Suppression& s : list) {
+  for (const Suppression& s : list) {
     if (s.kind != "*" && s.kind != name) continue;
     const auto matches = [&](const SourcePlace& p) { return same_place(s.place, p); };
     if (std::any_of(places.begin(), places.end(), matches)) return &s;
@@ -61,4 +61,4 @@ Suppression* find_suppression(std::vector<Suppression>& list, const std::string&
   return nullptr;
 }
 
-}  // namespace kv::cli
+}  // namespace kv
