@@ -72,6 +72,12 @@ class StyleTest(unittest.TestCase):
             with self.subTest(bad):
                 self.expect("word", {"a.cpp": f"\n// {bad}\n"}, good, "a.cpp:2:")
 
+    def test_libm(self):
+        bad = {"harness/judge/a.cpp": "\nreturn std::" "exp(x);\n"}
+        good = {"harness/judge/a_test.cpp": "return std::" "exp(x);\n",
+                "harness/judge/b.cpp": "return reference::exp_nonpositive(x) + std::fabs(x);\n"}
+        self.expect("libm", bad, good, "harness/judge/a.cpp:2:")
+
     def test_import(self):
         core, case = {"harness/core/c.h": HEADER}, {"harness/case/c.h": HEADER}
         up = {**case, "harness/core/a.h": '#include "harness/case/c.h"\n'}

@@ -17,6 +17,7 @@
 #include "harness/case/show.h"
 #include "harness/case/timeline.h"
 #include "harness/history/engine_wire.h"
+#include "harness/history/state_checks.h"
 #include "harness/plan/kv_model.h"
 #include "harness/run/wire.h"
 #include "harness/simt/ptx/cfg.h"
@@ -153,6 +154,11 @@ void engine_wire(Input bytes) {
   const ByteSpan payload = std::as_bytes(bytes);
   reads_back(payload, decode_engine_request, [](const EngineRequest& r) { return encode(r); });
   reads_back(payload, decode_engine_reply, [](const EngineReply& r) { return encode(r); });
+  const auto reply = decode_engine_reply(payload);
+  if (!reply || !reply->target || !check_shape(*reply->target).ok()) return;
+  // In the judge's order: each may rely on what those before it have not found.
+  if (check_references(*reply->target) || check_partition(*reply->target)) return;
+  (void)check_index_shape(*reply->target, {});
 }
 
 // The order is that of make_seeds; new readers come last.

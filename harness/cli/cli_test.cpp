@@ -46,6 +46,14 @@ TEST_F(CliTest, ShowsACase) {
   EXPECT_SAYS(ran.out, "step");
 }
 
+TEST_F(CliTest, WritesACaseThatReachesEveryKey) {
+  const std::string reached = folder_ + "/reached.json";
+  const Ran ran = run_kverify({"show", stored("small.json", small_case()), "--reach", reached});
+  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, ": complete");
+  EXPECT_EQ(run_kverify({"show", reached}).status, 0);
+}
+
 // ---------------------------------------------------------------- 1
 
 TEST_F(CliTest, FailsAWrongPluginAndStoresTheCase) {

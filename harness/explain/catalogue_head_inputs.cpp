@@ -1,8 +1,7 @@
 // Hypotheses about what a head brings along: its ALiBi slope and its sink.
-#include <cmath>
-
 #include "harness/case/head_inputs.h"
 #include "harness/explain/catalogue.h"
+#include "reference/elementary.h"
 
 namespace kv {
 namespace {
@@ -59,7 +58,7 @@ void sink_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
     const std::string times = std::to_string(copies);
     out.push_back({"sink-times:" + times, "the sink is counted " + times + " times",
                    [copies](const Scene&, const RowAt&, Reading& r) {
-                     add_to_sink(r, std::log(double{1} * copies));
+                     add_to_sink(r, reference::log_at_least_one(copies));
                    }});
   }
   for (const uint32_t size : kSplits) {
@@ -69,7 +68,7 @@ void sink_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
                    [size](const Scene& s, const RowAt& at, Reading& r) {
                      const uint32_t length = s.step().rows[at.row].kv_length;
                      const uint32_t splits = (length + size - 1) / size;
-                     if (splits > 1) add_to_sink(r, std::log(double{1} * splits));
+                     if (splits > 1) add_to_sink(r, reference::log_at_least_one(splits));
                    }});
   }
 }

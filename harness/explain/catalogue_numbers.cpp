@@ -3,12 +3,19 @@
 #include <cmath>
 
 #include "harness/explain/catalogue.h"
+#include "reference/elementary.h"
 
 namespace kv {
 namespace {
 
 constexpr double kLog2e = 0x1.71547652b82fep+0;
 constexpr uint32_t kTiles[] = {16, 32, 64, 128};
+
+double minus_log(double x) {
+  constexpr double kLeast = 0x1p-1000;  // of a split that is far below the others
+  return x >= 1 ? -reference::log_at_least_one(x)
+                : reference::log_at_least_one(1 / std::max(x, kLeast));
+}
 
 Hypothesis scaled(const char* name, std::string sentence,
                   std::function<double(const Shape&)> factor) {
@@ -99,11 +106,12 @@ void split_hypotheses(uint32_t size, uint32_t longest, std::vector<Hypothesis>& 
                    std::vector<double> sums(r.copies.size() / size + 1, 0);
                    size_t at = 0;
                    for (size_t i = 0; i < r.copies.size(); ++i) {
-                     if (r.copies[i] == 1) sums[i / size] += std::exp(scores[at++] - top);
+                     if (r.copies[i] == 1)
+                       sums[i / size] += reference::exp_nonpositive(scores[at++] - top);
                    }
                    r.bias.assign(r.copies.size(), 0);
                    for (size_t i = 0; i < r.copies.size(); ++i) {
-                     if (r.copies[i] == 1) r.bias[i] = -std::log(sums[i / size]);
+                     if (r.copies[i] == 1) r.bias[i] = minus_log(sums[i / size]);
                    }
                    r.lse_open = true;
                  }});

@@ -13,6 +13,7 @@
 #include "harness/judge/value_stage.h"
 #include "harness/plugin/kverify_plugin.h"
 #include "reference/decide.h"
+#include "reference/elementary.h"
 
 namespace kv {
 namespace {
@@ -213,7 +214,7 @@ std::vector<double> Scene::scores(const Reading& reading) const {
       dot += row.query[d] * row.keys[i * row.shape.dim_k + d];
     }
     double score = dot * row.key_scales[i] * reading.scale;
-    if (reading.softcap > 0) score = reading.softcap * std::tanh(score / reading.softcap);
+    if (reading.softcap > 0) score = reading.softcap * reference::tanh_of(score / reading.softcap);
     scores.push_back(score + row.bias[i]);
   }
   return scores;

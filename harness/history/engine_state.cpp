@@ -10,8 +10,25 @@ namespace {
 // More of anything is a mistake, not a cache.
 constexpr uint64_t kCountMax = limits::kSlotsMax;
 
-Error malformed(const char* what, const std::string& expected, uint64_t got) {
+template <class Number>
+Error malformed(const char* what, const std::string& expected, Number got) {
   return bad_input(fmt::format("snapshot: {}: expected {}, got {}", what, expected, got));
+}
+
+/// What block tables and prefixes are laid out by.
+Result<void> check_strides(uint32_t groups, uint32_t page_slots) {
+  if (groups < 1 || groups > limits::kLayersMax) {
+    return malformed("group_count", fmt::format("1 to {}", limits::kLayersMax), groups);
+  }
+  if (page_slots < 1 || page_slots > limits::kPageSlotsMax) {
+    return malformed("page_slots", fmt::format("1 to {}", limits::kPageSlotsMax), page_slots);
+  }
+  return {};
+}
+
+Result<void> check_size(const char* what, uint64_t expected, uint64_t got) {
+  if (got == expected) return {};
+  return malformed(what, fmt::format("{} items", expected), got);
 }
 
 template <class From, class To>
@@ -41,12 +58,7 @@ Result<RequestState> copy_request(const kv_snapshot_request& r, uint32_t groups)
   return out;
 }
 
-Result<PrefixState> copy_prefix(const kv_snapshot_prefix& p, int32_t index, uint32_t page_slots,
-                                uint32_t groups) {
-  if (p.parent < -1 || p.parent >= index) {
-    return malformed("prefixes.parent", fmt::format("-1 to {}", index - 1),
-                     static_cast<uint64_t>(p.parent));
-  }
+Result<PrefixState> copy_prefix(const kv_snapshot_prefix& p, uint32_t page_slots, uint32_t groups) {
   PrefixState out{.parent = p.parent,
                   .side_input = p.side_input,
                   .position_offset = p.position_offset,
@@ -78,12 +90,7 @@ const RequestState* EngineState::find(RequestId request) const {
 }
 
 Result<EngineState> copy_snapshot(const kv_snapshot& s) {
-  if (s.group_count < 1 || s.group_count > limits::kLayersMax) {
-    return malformed("group_count", "1 to 256", s.group_count);
-  }
-  if (s.page_slots < 1 || s.page_slots > limits::kPageSlotsMax) {
-    return malformed("page_slots", "1 to 256", s.page_slots);
-  }
+  KV_RETURN_IF_ERROR(check_strides(s.group_count, s.page_slots));
   EngineState out{.page_count = s.page_count,
                   .group_count = s.group_count,
                   .page_slots = s.page_slots,
@@ -111,8 +118,8 @@ Result<EngineState> copy_snapshot(const kv_snapshot& s) {
   }
   out.prefixes.reserve(s.prefix_count);
   for (uint32_t i = 0; i < s.prefix_count; ++i) {
-    KV_ASSIGN_OR_RETURN(PrefixState prefix, copy_prefix(s.prefixes[i], static_cast<int32_t>(i),
-                                                        s.page_slots, s.group_count));
+    KV_ASSIGN_OR_RETURN(PrefixState prefix,
+                        copy_prefix(s.prefixes[i], s.page_slots, s.group_count));
     out.prefixes.push_back(std::move(prefix));
   }
   for (uint32_t i = 0; i < s.copy_count; ++i) {
@@ -120,7 +127,28 @@ Result<EngineState> copy_snapshot(const kv_snapshot& s) {
     out.copies.push_back({c.group, c.from_page, c.from_slot, c.to_page, c.to_slot, c.slots});
   }
   out.counters = copy_counters(s.counters);
+  KV_RETURN_IF_ERROR(check_shape(out));
   return out;
+}
+
+Result<void> check_shape(const EngineState& s) {
+  KV_RETURN_IF_ERROR(check_strides(s.group_count, s.page_slots));
+  if (s.host_page_count > kCountMax) {
+    return malformed("host_page_count", fmt::format("at most {}", kCountMax), s.host_page_count);
+  }
+  KV_RETURN_IF_ERROR(check_size("reference_counts", s.page_count, s.references.size()));
+  for (const RequestState& request : s.requests)
+    KV_RETURN_IF_ERROR(check_size("requests.pages", s.group_count, request.tables.size()));
+  for (size_t i = 0; i < s.prefixes.size(); ++i) {
+    const PrefixState& prefix = s.prefixes[i];
+    KV_RETURN_IF_ERROR(check_size("prefixes.tokens", s.page_slots, prefix.tokens.size()));
+    KV_RETURN_IF_ERROR(check_size("prefixes.pages", s.group_count, prefix.pages.size()));
+    const auto index = static_cast<int64_t>(i);
+    if (prefix.parent < -1 || prefix.parent >= index) {
+      return malformed("prefixes.parent", fmt::format("-1 to {}", index - 1), prefix.parent);
+    }
+  }
+  return {};
 }
 
 }  // namespace kv

@@ -1,6 +1,8 @@
 // Purpose: what an engine says of itself (kv_snapshot), as plain values.
 // Contract: copy_snapshot trusts nothing: a missing array, a count beyond every bound or an entry
-// without its length is an error that names it. Whether the numbers make sense is for the checks.
+// without its length is an error that names it. What comes from a worker has passed through memory
+// of the code under test: check_shape() is asked again where it arrives. Whether the numbers make
+// sense is for the checks.
 // Example:  KV_ASSIGN_OR_RETURN(EngineState state, copy_snapshot(snapshot));
 #pragma once
 
@@ -61,5 +63,8 @@ struct EngineState {
 };
 
 Result<EngineState> copy_snapshot(const kv_snapshot& snapshot);
+/// That every array has the length that the checks index it by, and every prefix a parent before
+/// it: bad input that names the first that has not.
+Result<void> check_shape(const EngineState& state);
 
 }  // namespace kv

@@ -130,7 +130,7 @@ void fields(auto& io, S& x) {
 }
 template <Of<request::Create> S>
 void fields(auto& io, S& x) {
-  io.text(x.case_text, kCaseTextMax);
+  io.raw_text(x.case_text, kCaseTextMax);
 }
 template <Of<request::Perform> S>
 void fields(auto& io, S& x) {
@@ -179,6 +179,7 @@ class Out {
     writer.number<E>(x);
   }
   void text(const std::string& x, size_t) { writer.text(x); }
+  void raw_text(const std::string& x, size_t) { writer.text(x); }
   void texts(const std::vector<std::string>& x, size_t) {
     writer.number<uint64_t>(x.size());
     for (const std::string& item : x) writer.text(item);
@@ -217,7 +218,8 @@ class In {
   void enumerator(E& x, E last) {
     x = reader.enumerator<E>(last);
   }
-  void text(std::string& x, size_t bytes_max) {
+  void text(std::string& x, size_t bytes_max) { x = reader.text(bytes_max); }
+  void raw_text(std::string& x, size_t bytes_max) {
     const auto bytes = reader.blob();
     x.assign(reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), bytes_max));
   }

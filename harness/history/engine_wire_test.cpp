@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/philox.h"
+#include "harness/history/state_checks.h"
 
 namespace kv {
 namespace {
@@ -36,9 +37,10 @@ EngineReply reply() {
   EngineReply r;
   r.error = bad_input("snapshot: no");
   r.answer = {.status = CallStatus::kExhausted, .message = "no room", .handle = 5, .saved = {{}}};
-  r.target = EngineState{.page_count = 2, .references = {1, 0}, .free = {1}};
+  r.target = EngineState{
+      .page_count = 2, .group_count = 2, .page_slots = 1, .references = {1, 0}, .free = {1}};
   r.target->requests.push_back({.request = RequestId(3), .tables = {{0, -1}, {}}});
-  r.target->prefixes.push_back({.parent = -1, .tokens = {9}, .pages = {0}});
+  r.target->prefixes.push_back({.parent = -1, .tokens = {9}, .pages = {0, -1}});
   r.slots.push_back({.status = CallStatus::kRefused, .key = {std::byte{7}}, .value = {}});
   r.outputs = {.outputs = {{std::byte{1}, std::byte{2}}, {}}, .lses = {{1.5f}, {}}};
   r.device_findings = {"a race"};
@@ -68,7 +70,50 @@ TEST(EngineWire, WhatIsCutOrLongerIsNothing) {
   EXPECT_FALSE(decode_engine_reply(bytes));
 }
 
-// Whatever the bytes are, decoding ends, and takes no more memory than a multiple of them.
+// A foreign message may not reach a terminal or a report as it is.
+TEST(EngineWire, MessagesArePrintableAndCasesAreWhole) {
+  EngineReply foreign = reply();
+  foreign.answer.message = "\x1b[2J\xff";
+  const auto back = decode_engine_reply(encode(foreign));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->answer.message.find('\x1b'), std::string::npos);
+  EXPECT_EQ(back->answer.message.find('\xff'), std::string::npos);
+  const auto create = decode_engine_request(encode(EngineRequest(request::Create{"{\n\t\"a\"}"})));
+  ASSERT_TRUE(create);
+  EXPECT_EQ(std::get<request::Create>(*create).case_text, "{\n\t\"a\"}");
+}
+
+template <class Change>
+void expect_misshapen(Change change) {
+  EngineState state = *reply().target;
+  ASSERT_TRUE(check_shape(state).ok()) << check_shape(state).error().message;
+  change(state);
+  EXPECT_FALSE(check_shape(state).ok());
+}
+
+TEST(EngineState, LengthsThatTheChecksIndexByMustAgree) {
+  expect_misshapen([](EngineState& s) { s.references.pop_back(); });
+  expect_misshapen([](EngineState& s) { ++s.page_count; });
+  expect_misshapen([](EngineState& s) { s.host_page_count = UINT32_MAX; });
+  expect_misshapen([](EngineState& s) { s.group_count = 0; });
+  expect_misshapen([](EngineState& s) { s.page_slots = 0; });
+  expect_misshapen([](EngineState& s) { s.requests[0].tables.pop_back(); });
+  expect_misshapen([](EngineState& s) { s.prefixes[0].tokens.push_back(1); });
+  expect_misshapen([](EngineState& s) { s.prefixes[0].pages.clear(); });
+  expect_misshapen([](EngineState& s) { s.prefixes[0].parent = 0; });
+  expect_misshapen([](EngineState& s) { s.prefixes[0].parent = -2; });
+}
+
+/// In the judge's order: each may rely on what those before it have not found.
+void run_checks(const EngineState& state) {
+  if (check_references(state) || check_partition(state)) return;
+  (void)check_write_set(state, state, {.rows = {{.request = RequestId(3), .append = 1}}});
+  (void)check_index_shape(state, {0, 1});
+  (void)first_difference(state, *reply().target);
+}
+
+// Whatever the bytes are, decoding ends, takes no more memory than a multiple of them, and what has
+// the shape of a state can be checked.
 TEST(EngineWire, DamagedBytesAreHarmless) {
   const auto sound = encode(reply());
   for (uint64_t i = 0; i < 5000; ++i) {
@@ -78,7 +123,8 @@ TEST(EngineWire, DamagedBytesAreHarmless) {
       const uint64_t word = random.word(1, k);
       bytes[word % bytes.size()] = static_cast<std::byte>(word >> 56);
     }
-    (void)decode_engine_reply(bytes);
+    const auto back = decode_engine_reply(bytes);
+    if (back && back->target && check_shape(*back->target).ok()) run_checks(*back->target);
     (void)decode_engine_request(bytes);
   }
 }

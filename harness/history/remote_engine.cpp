@@ -3,6 +3,16 @@
 #include "harness/case/json.h"
 
 namespace kv {
+namespace {
+
+bool is_sound(const EngineReply& reply) {
+  const auto has_shape = [](const std::optional<EngineState>& state) {
+    return !state || check_shape(*state).ok();
+  };
+  return has_shape(reply.target) && has_shape(reply.draft);
+}
+
+}  // namespace
 
 EngineReply RemoteEngine::ask(const EngineRequest& request) {
   EngineReply reply;
@@ -10,7 +20,7 @@ EngineReply RemoteEngine::ask(const EngineRequest& request) {
     WorkerEvent event = worker_.receive();
     if (const auto* frame = std::get_if<Frame>(&event)) {
       auto decoded = decode_engine_reply(frame->payload);
-      if (frame->type == FrameType::kEnd && decoded) {
+      if (frame->type == FrameType::kEnd && decoded && is_sound(*decoded)) {
         for (const std::string& finding : decoded->device_findings) {
           device_findings_.push_back(finding);
         }

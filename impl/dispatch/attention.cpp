@@ -228,6 +228,32 @@ uint64_t rotated_offset(const Plan& plan, const AttentionShape& shape) {
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
+uint64_t workspace_bytes(const Plan& plan, const AttentionShape& shape) {
+  if (shape.rope.pairing == Rope::Pairing::kNone || plan.tokens == 0) {
+    return partial_bytes(plan, shape);
+  }
+  const uint64_t row_bytes = shape.query_heads * shape.head_dim * dtype_bytes(shape.dtype);
+  return rotated_offset(plan, shape) + plan.tokens * row_bytes;
+}
+
+/// A plan is plain data that its caller keeps: it may be of another shape than the call.
+Status check_plan(const Plan& plan, const AttentionShape& shape) {
+  if (plan.variant >= variants().size()) {
+    return refused("plan: expected a variant below ", variants().size(), ", got ", plan.variant);
+  }
+  const Variant& variant = variants()[plan.variant];
+  if (!fits(variant.types, shape.dtype) || !fits(variant.dims, shape)) {
+    return refused("plan: variant \"", variant.name,
+                   "\" is of another shape: it has no kernel for ", dtype_name(shape.dtype),
+                   ", K of ", shape.head_dim, " and V of ", shape.dim_of_value(), " dimensions");
+  }
+  if (const uint64_t bytes = workspace_bytes(plan, shape); bytes > plan.workspace_bytes) {
+    return refused("plan: was made for another shape: its workspace has ", plan.workspace_bytes,
+                   " bytes, this one needs ", bytes);
+  }
+  return {};
+}
+
 /// Turns the queries, and lets the kernels read them from the workspace.
 cudaError_t rotate_queries(const AttendCall& call, const Plan& plan, const AttentionShape& shape,
                            AttendParams& params) {
@@ -276,12 +302,7 @@ StatusOr<Plan> make_plan(const AttentionShape& shape, const BatchDescription& ba
     if (is_divided(rule.kernel)) divide(plan, batch, rule.kernel);
     declare(plan, kernel_profile(rule.kernel, shape));
   }
-  plan.workspace_bytes = partial_bytes(plan, shape);
-  if (shape.rope.pairing != Rope::Pairing::kNone && plan.tokens > 0) {
-    plan.workspace_bytes = rotated_offset(plan, shape) + plan.tokens * shape.query_heads *
-                                                             shape.head_dim *
-                                                             dtype_bytes(shape.dtype);
-  }
+  plan.workspace_bytes = workspace_bytes(plan, shape);
   return plan;
 }
 
@@ -339,10 +360,8 @@ Status merge(const MergeCall& call, const AttentionShape& shape) {
 }
 
 Status attend(const AttendCall& call, const Plan& plan, const AttentionShape& shape) {
-  if (plan.variant >= variants().size()) {
-    return refused("plan: expected a variant below ", variants().size(), ", got ", plan.variant);
-  }
   KVATTN_RETURN_IF_ERROR(check_attend(call, plan, shape));
+  KVATTN_RETURN_IF_ERROR(check_plan(plan, shape));
   if (plan.tokens == 0) return {};
   AttendParams params = attend_params(call, plan, shape);
   if (shape.rope.pairing != Rope::Pairing::kNone) {

@@ -69,6 +69,7 @@ class Refusals : public ::testing::Test {
                query_ = upload(std::vector<uint16_t>(5 * 4 * 64)),
                offsets_ = upload(std::vector<int32_t>{0, 2, 5}), lengths_ = upload(kLengths),
                zeros_ = upload(std::vector<int32_t>(2)),
+               positions_ = upload(std::vector<int64_t>(5)),
                output_ = take(allocate_device(kOutputBytes)),
                lse_ = take(allocate_device(5 * 4 * 4));
   AppendCall append_;
@@ -256,6 +257,23 @@ TEST_F(Refusals, RefusesAPlanOfAnotherBatch) {
   plan = plan_;
   plan.workspace_bytes = 1;
   expect_says(attend(attend_, plan, kShape), StatusCode::kRefused, "workspace");
+  expect_untouched();
+}
+
+// A plan is plain data: one that was made for other shapes must not reach a kernel.
+TEST_F(Refusals, RefusesAPlanOfAnotherShape) {
+  AttentionShape latent = kShape;
+  latent.kv_heads = 1;
+  latent.head_dim = 576;
+  latent.value_dim = 512;
+  latent.value_in_key = true;
+  const BatchDescription batch{.query_lengths = kLengths, .kv_lengths = kLengths};
+  const Plan of_latent = take(make_plan(latent, batch));
+  expect_says(attend(attend_, of_latent, kShape), StatusCode::kRefused, "another shape");
+  AttentionShape turning = kShape;
+  turning.rope = {.pairing = Rope::Pairing::kNeox, .dims = 64};
+  attend_.positions = dense_view(positions_.get(), DType::kI64, {5}, 1);
+  expect_says(attend(attend_, plan_, turning), StatusCode::kRefused, "another shape");
   expect_untouched();
 }
 

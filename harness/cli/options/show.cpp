@@ -10,6 +10,10 @@ void offer_show(CLI::App& app, Chosen& chosen) {
         return show(o);
       });
   command->add_option("case", o->case_path, "case file")->required();
+  command
+      ->add_option("--reach", o->reach_path,
+                   "write the case with rows and data that would expose the loss of any key")
+      ->check(named());
   command->add_flag(
       "--coverage", o->coverage,
       "which lost, doubled or exchanged keys, V rows, pages and heads it would expose");

@@ -1,4 +1,6 @@
 // Purpose: what a kind of finding is called, in reports, verdicts and suppressions.
+// Contract: every KV_SIMT_KIND_* has a name of its own; verdicts and suppressions write '-' for
+// blanks.
 #pragma once
 
 #include <cstdint>
