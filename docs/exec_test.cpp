@@ -78,6 +78,16 @@ TEST_F(Exec, ASwitchedOffCheckFindsNothing) {
   EXPECT_SAYS(unknown.err, "got \"everything\"");
 }
 
+// The reports come from the program's own process, which may write there what it likes.
+TEST_F(Exec, AForeignReportIsNoCrash) {
+  const std::string script =
+      R"(echo '{"launches": "x", "findings": [1, {"kind": 7, "source_line": -1}]}' )"
+      R"(> "$KV_SIMT_REPORT_JSON.foreign")";
+  const Ran ran = run_kverify({"exec", "--json", "--", "/bin/sh", "-c", script});
+  EXPECT_EQ(ran.status, 1) << ran.err;
+  EXPECT_SAYS(ran.err, "2 findings in 0 launches");
+}
+
 TEST_F(Exec, SuppressionsNeedAReasonAndAreCounted) {
   const std::string good = stored(
       "good", "# accepted\nundefined-data  docs/scale_rows.cu:10  only the first row is used\n");

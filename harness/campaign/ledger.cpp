@@ -9,6 +9,8 @@
 #include <fstream>
 #include <utility>
 
+#include "harness/core/json_fields.h"
+
 namespace kv {
 namespace {
 
@@ -39,7 +41,7 @@ Ledger::~Ledger() {
 }
 
 Result<void> Ledger::add(const nlohmann::ordered_json& line) {
-  const std::string text = line.dump() + "\n";
+  const std::string text = json_text(line) + "\n";
   const ssize_t written = write(file_, text.data(), text.size());
   if (written != static_cast<ssize_t>(text.size())) return cannot("append to", path_);
   return {};

@@ -20,6 +20,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/processor_time.h"
 #include "harness/cli/version.h"
+#include "harness/core/json_fields.h"
 #include "harness/gen/small_cases.h"
 #include "harness/judge/fingerprint.h"
 #include "harness/report/ci_output.h"
@@ -242,7 +243,7 @@ class Check {
       KV_RETURN_IF_ERROR(write_text_file(options_.junit_path, junit_xml(summary_, news)));
     if (!options_.sarif_path.empty())
       KV_RETURN_IF_ERROR(
-          write_text_file(options_.sarif_path, sarif_json(news, kVersion).dump(2) + "\n"));
+          write_text_file(options_.sarif_path, json_text(sarif_json(news, kVersion), 2) + "\n"));
     if (!options_.html_path.empty()) KV_RETURN_IF_ERROR(draw(news, hello));
     for (size_t i = 0; options_.annotations && i < news.size(); ++i)
       output_.say(github_annotation(news[i]));

@@ -1,5 +1,6 @@
 // The command line of kverify: every subcommand, its exit code, its one error.
 #include <cstdio>
+#include <exception>
 
 #include "harness/cli/interrupt.h"
 #include "harness/cli/options/offers.h"
@@ -35,6 +36,15 @@ constexpr void (*kOffers[])(CLI::App&, Chosen&) = {
     offer_worker,        //
 };
 
+/// What no command foresaw is an error of the environment, told like any other.
+Result<ExitCode> run_command(const Chosen& chosen) {
+  try {
+    return chosen.run();
+  } catch (const std::exception& error) {
+    return environment_error(std::string("internal: ") + error.what());
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App app(
       "kverify finds wrong results in CUDA attention and KV-cache code, proves that they "
@@ -52,7 +62,7 @@ int run(int argc, char** argv) {
     return static_cast<int>(asked ? ExitCode::kPass : ExitCode::kBadInput);
   }
   if (chosen.catches_interrupts) catch_interrupts();
-  const Result<ExitCode> code = chosen.run();
+  const Result<ExitCode> code = run_command(chosen);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     std::fprintf(stderr, "kverify: error: standard output could not be written in full\n");
     return static_cast<int>(ExitCode::kEnvironment);

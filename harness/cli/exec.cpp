@@ -17,6 +17,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/run_folder.h"
 #include "harness/cli/version.h"
+#include "harness/core/json_fields.h"
 #include "harness/judge/suppressions.h"
 #include "harness/plugin/elf.h"
 #include "harness/plugin/loader.h"
@@ -55,7 +56,8 @@ Result<std::string> find_device(const std::string& soname) {
     std::filesystem::path path = candidate;
     if (!soname.empty() && path.filename().string().starts_with("libcudart.so"))
       path.replace_filename(soname);
-    if (std::filesystem::exists(path)) return std::filesystem::absolute(path).string();
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) return std::filesystem::absolute(path).string();
   }
   return environment_error("the CPU device was not found at " + candidates.front() +
                            ": build the target 'cudart_simt', or set KVERIFY_SIMT to its path");
@@ -114,16 +116,19 @@ Result<int> run(const std::string& program, std::vector<std::string> arguments,
 /// What the processes of the program left, oldest name first.
 Result<std::vector<Json>> read_reports(const std::string& folder) {
   std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     paths.push_back(entry.path().string());
   }
+  if (error) return environment_error(folder + ": cannot be listed: " + error.message());
   std::sort(paths.begin(), paths.end());
   std::vector<Json> reports;
   for (const std::string& path : paths) {
     KV_ASSIGN_OR_RETURN(const std::string text, read_text_file(path, kReportBytesMax));
     Json report = Json::parse(text, nullptr, false);
-    const bool whole = report.is_object() && report.contains("findings");
-    if (whole && report.value("launches", 0) + report["findings"].size() > 0) {
+    const bool whole =
+        report.is_object() && report.contains("findings") && report["findings"].is_array();
+    if (whole && number_field(report, "launches") + report["findings"].size() > 0) {
       reports.push_back(std::move(report));
     }
   }
@@ -140,34 +145,33 @@ struct Findings {
 Findings sift(const std::vector<Json>& reports, std::span<const Suppression> suppressions) {
   Findings all;
   for (const Json& report : reports) {
-    all.launches += report.value("launches", uint64_t{0});
-    all.not_kept += report.value("findings_not_kept", uint64_t{0});
+    all.launches += number_field(report, "launches");
+    all.not_kept += number_field(report, "findings_not_kept");
     for (const Json& f : report["findings"]) {
       const std::vector<SourcePlace> places = {
-          {f.value("source_file", ""), f.value("source_line", uint64_t{0})},
-          {f.value("inlined_at_file", ""), f.value("inlined_at_line", uint64_t{0})}};
-      if (const auto* s = find_suppression(suppressions, f.value("kind", ""), places)) {
+          {text_field(f, "source_file"), number_field(f, "source_line")},
+          {text_field(f, "inlined_at_file"), number_field(f, "inlined_at_line")}};
+      if (const auto* s = find_suppression(suppressions, text_field(f, "kind"), places)) {
         ++all.suppressed[s];
         continue;
       }
-      all.text += f.value("text", "");
+      all.text += text_field(f, "text");
       all.active.push_back(f);
     }
   }
   return all;
 }
 
-std::string plural(uint64_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+std::string plural(uint64_t count, const char* noun, const char* ending = "s") {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : ending);
 }
 
 std::string summary(const Findings& findings, const std::vector<Suppression>& suppressions,
                     const ExecOptions& options, int status) {
   std::string text =
       fmt::format("kverify: {} in {} on the CPU device (sm_{}, schedule seed {})",
-                  plural(findings.active.size(), "finding"), plural(findings.launches, "launch"),
-                  options.model_sm, options.seed);
-  if (text.find("launchs") != text.npos) text.replace(text.find("launchs"), 7, "launches");
+                  plural(findings.active.size(), "finding"),
+                  plural(findings.launches, "launch", "es"), options.model_sm, options.seed);
   if (findings.not_kept) text += fmt::format("; {} more not kept", findings.not_kept);
   text += fmt::format("; the program ended with status {}\n", status);
   for (const Suppression& s : suppressions) {

@@ -5,7 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <thread>
@@ -20,6 +22,8 @@
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/version.h"
+#include "harness/core/file_hash.h"
+#include "harness/core/json_fields.h"
 
 namespace kv::cli {
 namespace {
@@ -52,7 +56,7 @@ class Supervisor {
   Result<void> run() {
     const uint64_t before = state_.total(&CampaignSlot::done);
     state_.stop() = 0;
-    for (uint32_t i = 0; i < options_.jobs; ++i) start(i);
+    for (uint32_t i = 0; i < options_.jobs; ++i) KV_RETURN_IF_ERROR(start(i));
     while (running() > 0) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       if (seconds() >= options_.minutes * 60 || interrupted()) state_.stop() = 1;
@@ -76,7 +80,7 @@ class Supervisor {
     return count;
   }
 
-  void start(uint32_t index) {
+  Result<void> start(uint32_t index) {
     std::vector<std::string> words = {
         "kverify",        "fuzz",
         "--worker",       std::to_string(index),
@@ -92,12 +96,15 @@ class Supervisor {
     if (!options_.bench.plugin_path.empty()) add("--plugin", options_.bench.plugin_path);
     if (options_.bench.memory_mib > 0)
       add("--memory-mib", std::to_string(options_.bench.memory_mib));
+    if (!options_.bench.suppressions_path.empty())
+      add("--suppress", options_.bench.suppressions_path);
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     Worker& w = workers_[index];
     w.process = fork();
-    if (w.process != 0) return;
+    if (w.process > 0) return {};
+    if (w.process < 0) return environment_error(fmt::format("fork: {}", std::strerror(errno)));
     execv("/proc/self/exe", argv.data());
     _exit(127);
   }
@@ -119,8 +126,7 @@ class Supervisor {
                                index, WEXITSTATUS(status))};
     }
     KV_RETURN_IF_ERROR(note_death(index, status));
-    start(index);
-    return {};
+    return start(index);
   }
 
   // A worker judges; the code under test runs in a process below it. Its death is nobody's finding,
@@ -153,12 +159,20 @@ class Supervisor {
 
 // What a resumed campaign must have in common with its first start.
 Result<void> pin_settings(const FuzzOptions& options, const CampaignFolder& folder) {
-  const nlohmann::ordered_json settings = {{"kverify", kVersion},
+  // A case is drawn for what the plugin offers, by the generator of this program.
+  const std::string path =
+      options.bench.plugin_path.empty() ? default_plugin_path() : options.bench.plugin_path;
+  KV_ASSIGN_OR_RETURN(const std::string plugin, hash_of_file(path));
+  KV_ASSIGN_OR_RETURN(const std::string kverify, hash_of_file("/proc/self/exe"));
+  const nlohmann::ordered_json settings = {{"kverify", kverify},
+                                           {"plugin", plugin},
                                            {"seed", options.seed},
                                            {"device", device_name(options.bench.device)},
                                            {"level", options.level}};
-  const std::string text = settings.dump(2) + "\n";
-  if (!std::filesystem::exists(folder.settings())) return write_text_file(folder.settings(), text);
+  const std::string text = json_text(settings, 2) + "\n";
+  std::error_code error;
+  if (!std::filesystem::exists(folder.settings(), error))
+    return write_text_file(folder.settings(), text);
   KV_ASSIGN_OR_RETURN(const std::string before, read_text_file(folder.settings(), 1 << 16));
   if (before == text) return {};
   return bad_input(fmt::format("{}: expected the settings of this run, {}got {}", folder.settings(),
@@ -190,13 +204,14 @@ Result<Totals> totals_of(const CampaignFolder& folder) {
   t.unreadable = ledger.unreadable;
   std::map<uint64_t, const nlohmann::json*> cases;  // a case may have run twice
   for (const auto& line : ledger.lines) {
-    if (line.value("event", "") == "case") cases[line.value("case", uint64_t{0})] = &line;
-    t.deaths += line.value("event", "") == "worker_died";
+    const std::string event = text_field(line, "event");
+    if (event == "case") cases[number_field(line, "case")] = &line;
+    t.deaths += event == "worker_died";
   }
   for (const auto& [number, line] : cases) {
     ++t.cases;
-    ++t.outcomes[line->value("outcome", "?")];
-    if (line->contains("fingerprint")) ++t.faults[line->value("fingerprint", "?")];
+    ++t.outcomes[text_field(*line, "outcome", "?")];
+    if (line->contains("fingerprint")) ++t.faults[text_field(*line, "fingerprint", "?")];
   }
   return t;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/core/json_fields.h"
 #include "harness/history/explain.h"
 
 namespace kv::cli {
@@ -79,7 +80,7 @@ Result<Examined> examine_history(HistoryBench& bench, const Case& c, const Histo
   if (exam.record) {
     examined.details = finding_json(c, f, result.records);
     examined.story = explain_history(c, f, result.records);
-    examined.trace = chrome_trace(c, result.records).dump() + "\n";
+    examined.trace = json_text(chrome_trace(c, result.records)) + "\n";
   }
   v.divergence = divergence_of(f, examined.details);
   return examined;

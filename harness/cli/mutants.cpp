@@ -16,6 +16,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/run_folder.h"
 #include "harness/cli/version.h"
+#include "harness/core/file_hash.h"
 #include "harness/core/hash.h"
 #include "harness/history/finding.h"
 #include "harness/mutant/kept_trials.h"

@@ -13,6 +13,8 @@
 #include "harness/cli/output.h"
 #include "harness/cli/run_folder.h"
 #include "harness/cli/version.h"
+#include "harness/core/file_hash.h"
+#include "harness/core/json_fields.h"
 #include "harness/mutant/kept_trials.h"
 #include "harness/mutant/machine_report.h"
 #include "harness/mutant/program.h"
@@ -81,7 +83,7 @@ Result<std::string> settings_of(const MutateOptions& o) {
   const Json json = {{"plugin", plugin},    {"kverify", kverify}, {"kernel", o.kernel},
                      {"cases", o.cases},    {"seed", o.seed},     {"mutations", o.mutations},
                      {"seconds", o.seconds}};
-  return json.dump() + "\n";
+  return json_text(json) + "\n";
 }
 
 /// Results of other settings are never mixed in.
@@ -174,7 +176,7 @@ class Mutate {
       log.begun->killer = fmt::format("process/exit-{}", ended.status);
       log.begun->reached = log.begun->infected = log.begun->propagated = true;
       std::ofstream file(path, std::ios::binary | std::ios::app);
-      file << to_json(*log.begun).dump() << "\n";
+      file << json_text(to_json(*log.begun)) << "\n";
     }
     if (interrupted()) return {};
     return environment_error("too many processes of one shard were lost");
@@ -210,7 +212,7 @@ Result<ExitCode> mutate_shard(const MutateOptions& options) {
                          .shards = options.shards};
   for (const auto& [index, result] : before.results) machine.done.insert(index);
   std::ofstream file(log_path(options.folder, options.shard), std::ios::binary | std::ios::app);
-  const auto write = [&](const Json& json) { file << json.dump() << "\n" << std::flush; };
+  const auto write = [&](const Json& json) { file << json_text(json) << "\n" << std::flush; };
   const Bench bench{plugin, runtime, status};
   KV_ASSIGN_OR_RETURN(const ShardFacts facts,
                       run_shard(

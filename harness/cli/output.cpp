@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "harness/case/text_file.h"
+#include "harness/core/json_fields.h"
 
 namespace kv::cli {
 
@@ -17,7 +18,7 @@ void Output::say(const std::string& text) const {
 
 Result<void> Output::finish(const nlohmann::ordered_json& json) const {
   if (!json_path_) return {};
-  const std::string text = json.dump(2) + "\n";
+  const std::string text = json_text(json, 2) + "\n";
   if (!json_path_->empty()) return write_text_file(*json_path_, text);
   std::fputs(text.c_str(), stdout);
   return {};

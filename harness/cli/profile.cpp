@@ -10,6 +10,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/run_folder.h"
 #include "harness/cli/version.h"
+#include "harness/core/json_fields.h"
 
 namespace kv::cli {
 namespace {
@@ -18,8 +19,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kProfileBytesMax = uint64_t{1} << 30;
 constexpr size_t kKernelNameMax = 34;
-
-uint64_t number(const Json& row, const char* name) { return row.value(name, uint64_t{0}); }
 
 /// "void kv::attend<float, 64>(Parameters)" to "attend<float, 64>", cut to fit.
 std::string short_name(std::string name) {
@@ -33,15 +32,16 @@ std::string short_name(std::string name) {
 }
 
 std::string row_text(const std::string& name, const Json& row) {
-  const uint64_t moved = number(row, "global_bytes_moved");
-  const uint64_t compulsory = number(row, "global_bytes_compulsory");
+  const uint64_t moved = number_field(row, "global_bytes_moved");
+  const uint64_t compulsory = number_field(row, "global_bytes_compulsory");
   const std::string ratio =
       compulsory ? fmt::format("{:.2f}", double(moved) / double(compulsory)) : "-";
   return fmt::format(
       "{:<34} {:>6} {:>11} {:>9} {:>12} {:>12} {:>7} {:>9} {:>9} {:>9} {:>8} {:>7}\n", name,
-      number(row, "blocks"), number(row, "warp_instructions"), number(row, "mma"), moved,
-      compulsory, ratio, number(row, "shared_requests"), number(row, "shared_bank_conflicts"),
-      number(row, "divergent_branches"), number(row, "barriers"), number(row, "shared_bytes_peak"));
+      number_field(row, "blocks"), number_field(row, "warp_instructions"), number_field(row, "mma"),
+      moved, compulsory, ratio, number_field(row, "shared_requests"),
+      number_field(row, "shared_bank_conflicts"), number_field(row, "divergent_branches"),
+      number_field(row, "barriers"), number_field(row, "shared_bytes_peak"));
 }
 
 std::string table(const Json& profile) {
@@ -50,12 +50,13 @@ std::string table(const Json& profile) {
                   "launch", "blocks", "warp instr", "mma", "bytes moved", "least bytes", "ratio",
                   "shared rq", "conflicts", "divergent", "barriers", "shared");
   for (const Json& launch : profile["launches"]) {
-    text += row_text(short_name(launch.value("kernel", "")), launch);
+    text += row_text(short_name(text_field(launch, "kernel")), launch);
   }
   const Json& sum = profile["sum"];
   text += row_text("sum", sum) + "\nwarp instructions by class\n";
   for (const auto& [name, count] : sum["instructions"].items()) {
-    if (count != 0) text += fmt::format("  {:<10} {:>12}\n", name, count.get<uint64_t>());
+    if (count.is_number_unsigned() && count != 0)
+      text += fmt::format("  {:<10} {:>12}\n", name, count.get<uint64_t>());
   }
   return text;
 }
@@ -92,7 +93,11 @@ Result<ExitCode> profile(const ProfileOptions& options) {
   if (end.outcome != RunOutcome::kCompleted) return refused(end);
   KV_ASSIGN_OR_RETURN(const std::string text, read_text_file(run.profile_path, kProfileBytesMax));
   const Json counted = Json::parse(text, nullptr, false);
-  if (counted.is_discarded() || !counted.contains("launches") || !counted.contains("sum")) {
+  const auto has = [&](const char* name, Json::value_t type) {
+    return counted.is_object() && counted.contains(name) && counted[name].type() == type;
+  };
+  if (!has("launches", Json::value_t::array) || !has("sum", Json::value_t::object) ||
+      !counted["sum"].contains("instructions")) {
     return environment_error("the worker process left no profile");
   }
   output.say(table(counted));

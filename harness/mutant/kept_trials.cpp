@@ -5,8 +5,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "harness/core/hash.h"
-
 namespace kv {
 namespace {
 
@@ -75,14 +73,6 @@ Result<void> KeptTrials::add(const TrialKey& key, const Trial& trial) {
   if (!file) return environment_error(path_ + ": cannot be written");
   known_[key] = trial;
   return {};
-}
-
-Result<std::string> hash_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return environment_error(path + ": cannot be read");
-  Hasher hasher;
-  hasher.add_text(std::string(std::istreambuf_iterator<char>(file), {}));
-  return hex64(hasher.digest());
 }
 
 }  // namespace kv

@@ -40,7 +40,4 @@ class KeptTrials {
   std::map<TrialKey, Trial> known_;
 };
 
-/// Of a file's bytes, hexadecimal.
-Result<std::string> hash_of_file(const std::string& path);
-
 }  // namespace kv
