@@ -120,10 +120,12 @@ constexpr auto kFeatureNames = std::to_array<std::string_view>({
 });
 static_assert(kFeatureNames.size() == kFeatureCount);
 
-// The feature of an enumerator whose features stand in the same order.
-template <class E>
-Feature nth(Feature first, E value) {
-  return static_cast<Feature>(static_cast<size_t>(first) + static_cast<size_t>(value));
+/// The feature of an enumerator whose features, kFirst to that of its kLast, stand in its order.
+template <Feature kFirst, Feature kFeatureOfLast, auto kLast>
+Feature nth(decltype(kLast) value) {
+  static_assert(static_cast<size_t>(kFirst) + static_cast<size_t>(kLast) ==
+                static_cast<size_t>(kFeatureOfLast));
+  return static_cast<Feature>(static_cast<size_t>(kFirst) + static_cast<size_t>(value));
 }
 
 Feature page_slots_class(uint32_t slots) {
@@ -159,8 +161,10 @@ Feature sharing_class(const Shape& shape) {
 void count_mask(const Case& c, FeatureSet& met) {
   const Mask& mask = c.mask;
   if (mask.encoding == MaskEncoding::kNone) return;
-  const auto index = static_cast<size_t>(mask.encoding) - 1;
-  ++met.count[static_cast<size_t>(Feature::kMaskPackedBits) + index];
+  met[Feature::kMaskPackedBits] += mask.encoding == MaskEncoding::kPackedBits;
+  met[Feature::kMaskBoolKeep] += mask.encoding == MaskEncoding::kBoolKeep;
+  met[Feature::kMaskBoolBlock] += mask.encoding == MaskEncoding::kBoolBlock;
+  met[Feature::kMaskAdditive] += mask.encoding == MaskEncoding::kAdditive;
   const bool additive = mask.encoding == MaskEncoding::kAdditive;
   met[Feature::kMaskFiniteMinimum] += additive && mask.additive_finite_minimum;
   met[Feature::kMaskBroadcastBatch] += mask.broadcast_batch;
@@ -193,7 +197,8 @@ void count_settings(const Case& c, FeatureSet& met) {
   met[Feature::kF16] += shape.query_dtype == DType::kF16;
   met[Feature::kBf16] += shape.query_dtype == DType::kBf16;
   met[Feature::kF32] += shape.query_dtype == DType::kF32;
-  ++met[nth(Feature::kCausalNone, c.mask.causal)];
+  ++met[nth<Feature::kCausalNone, Feature::kCausalBottomRight, Causal::kBottomRight>(
+      c.mask.causal)];
   met[Feature::kSoftcap] += shape.softcap > 0;
   met[Feature::kAlibi] += shape.alibi;
   met[Feature::kSinks] += shape.sinks;
@@ -201,12 +206,15 @@ void count_settings(const Case& c, FeatureSet& met) {
   met[Feature::kWindowRight] += c.mask.window_right >= 0;
   count_mask(c, met);
   ++met[page_slots_class(c.pool.page_slots)];
-  ++met[nth(Feature::kOrderIdentity, c.pool.order)];
-  ++met[nth(Feature::kLayoutSlotHead, c.pool.layout)];
-  ++met[nth(Feature::kPoisonUndefined, c.pool.poison)];
-  ++met[nth(Feature::kDesignNormal, c.data.design)];
+  ++met[nth<Feature::kOrderIdentity, Feature::kFarPages, PageOrder::kFarApart>(c.pool.order)];
+  ++met[nth<Feature::kLayoutSlotHead, Feature::kLayoutHeadSlot, CacheLayout::kHeadSlot>(
+      c.pool.layout)];
+  ++met[nth<Feature::kPoisonUndefined, Feature::kPoisonNan, Poison::kNan>(c.pool.poison)];
+  ++met[nth<Feature::kDesignNormal, Feature::kDesignConstantValue, Design::kConstantValue>(
+      c.data.design)];
   met[Feature::kScheduleSeed] += c.exec.schedule_seed != 0;
-  ++met[nth(Feature::kRoundingNearest, c.exec.rounding)];
+  ++met[nth<Feature::kRoundingNearest, Feature::kRoundingMmaHopper, Rounding::kMmaHopper>(
+      c.exec.rounding)];
   count_formats(shape, met);
   met[Feature::kSplitForced] += c.exec.split_slots > 0;
   met[Feature::kCascade] += c.exec.cascade_slots > 0;

@@ -60,6 +60,7 @@ TEST(Json, EveryNameRoundTrips) {
     member = E{};
   };
   check(c.shape.query_dtype);
+  check(c.shape.rope.pairing);
   check(c.shape.kv_scale);
   check(c.mask.causal);
   check(c.mask.encoding);
@@ -68,6 +69,8 @@ TEST(Json, EveryNameRoundTrips) {
   check(c.pool.poison);
   check(c.data.design);
   check(c.exec.rounding);
+  c.ops = {op::Hostile{}};
+  check(std::get<op::Hostile>(c.ops[0]).kind);
 }
 
 TEST(Json, TextIsCanonicalHoweverItWasWritten) {

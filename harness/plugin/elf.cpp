@@ -44,11 +44,13 @@ class File {
   uint64_t bytes_ = 0;
 };
 
+constexpr ptrdiff_t kNameMax = 256;  // a table without ends must not cost its length each time
+
 std::string string_at(const std::vector<char>& table, uint64_t offset) {
   if (offset >= table.size()) return "";
   const auto begin = table.begin() + static_cast<ptrdiff_t>(offset);
-  const auto end = std::find(begin, table.end(), '\0');
-  return printable(std::string(begin, end), 256);
+  const auto cut = begin + std::min<ptrdiff_t>(kNameMax, table.end() - begin);
+  return printable(std::string(begin, std::find(begin, cut, '\0')), kNameMax);
 }
 
 class Inspector {
