@@ -34,6 +34,13 @@ TEST(TraceReplayCommand, ServesAndJudgesTheTrace) {
             json["completions"]["encoded"]["projected"]);
 }
 
+TEST(TraceReplayCommand, OptionsOfTheEngineAreRefusedForKernels) {
+  const Ran ran = run_kverify({"trace", "run", kTrace, "--batch", "4"});
+  EXPECT_EQ(ran.status, 2) << ran.out;
+  EXPECT_NE(ran.err.find("--batch: expected --level engine, got kernel"), std::string::npos)
+      << ran.err;
+}
+
 TEST(TraceReplayCommand, AnEngineWithoutAttentionIsJudgedByStructureAndBytes) {
   const Ran ran = replay({"--plugin", kHostPlugin, "--step-ms", "50"});
   ASSERT_EQ(ran.status, 0) << ran.out << ran.err;

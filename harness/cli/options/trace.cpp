@@ -5,6 +5,8 @@ namespace kv::cli {
 
 namespace {
 
+constexpr const char* kEngineOptions = "With --level engine";
+
 void add_trace_options(CLI::App& command, TraceOptions& o) {
   command.add_option("trace", o.trace_path, "trace file (.csv or .jsonl)")->required();
   command.add_option("--requests", o.requests, "take the first N requests")
@@ -22,32 +24,48 @@ void add_engine_options(CLI::App& command, TraceOptions& o) {
       ->check(CLI::IsMember({"kernel", "engine"}))
       ->capture_default_str();
   const auto count = [&](const char* name, uint32_t& value, uint64_t most, const char* what) {
-    command.add_option(name, value, what)->check(whole(1, most))->capture_default_str();
+    command.add_option(name, value, what)
+        ->check(whole(1, most))
+        ->capture_default_str()
+        ->group(kEngineOptions);
   };
-  count("--batch", o.batch_slots, 1024, "engine: requests that run at once");
-  count("--chunk", o.chunk_tokens, 1u << 17, "engine: tokens of a prompt in one step");
+  count("--batch", o.batch_slots, 1024, "requests that run at once");
+  count("--chunk", o.chunk_tokens, 1u << 17, "tokens of a prompt in one step");
   command
       .add_option("--page-slots", o.page_slots,
-                  "engine: slots of a page, a power of two (default: 256 with block ids, else 16)")
-      ->check(whole(1, 256));
+                  "slots of a page, a power of two (default: 256 with block ids, else 16)")
+      ->check(whole(1, 256))
+      ->group(kEngineOptions);
   command
       .add_option("--pool-pages", o.pool_pages,
-                  "engine: pages of the pool (default: the longest request in each batch slot)")
-      ->check(whole(1, 1u << 20));
+                  "pages of the pool (default: the longest request in each batch slot)")
+      ->check(whole(1, 1u << 20))
+      ->group(kEngineOptions);
   command
       .add_option("--step-ms", o.step_ms,
-                  "engine: duration of a step, for arrivals as recorded; 0: all are there at first")
+                  "duration of a step, for arrivals as recorded; 0: all are there at first")
       ->check(number(0, 1e6))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->group(kEngineOptions);
   command
       .add_option("--sample", o.sample_one_in,
-                  "engine: judge the attention of one row of the steps in so many")
+                  "judge the attention of one row of the steps in so many")
       ->check(whole(1, 1'000'000'000))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->group(kEngineOptions);
   command
       .add_option("--completions", o.completions,
-                  "engine: so many completions of the first prompt, forked and encoded again")
-      ->check(whole(1, 256));
+                  "so many completions of the first prompt, forked and encoded again")
+      ->check(whole(1, 256))
+      ->group(kEngineOptions);
+}
+
+Result<void> check_level(const CLI::App& command, const std::string& level) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (level == "engine" || option->get_group() != kEngineOptions || option->empty()) continue;
+    return bad_input(option->get_name() + ": expected --level engine, got " + level);
+  }
+  return {};
 }
 
 void offer_import(CLI::App& trace, Chosen& chosen) {
@@ -64,7 +82,8 @@ void offer_import(CLI::App& trace, Chosen& chosen) {
 void offer_run(CLI::App& trace, Chosen& chosen) {
   auto [command, o] = subcommand<TraceOptions>(
       {trace, "run", "replay a trace against a plugin and judge it"}, chosen,
-      [](const TraceOptions& o) -> Result<ExitCode> {
+      [&trace](const TraceOptions& o) -> Result<ExitCode> {
+        KV_RETURN_IF_ERROR(check_level(*trace.get_subcommand("run"), o.level));
         KV_RETURN_IF_ERROR(keep_apart(o.trace_path, o.json_path.value_or("")));
         return trace_run(o);
       });
