@@ -39,6 +39,13 @@ inline uint32_t row_bytes(const Shape& shape, TensorRole role) {
   return row_elements(shape, role) * dtype_bytes(tensor_dtype(shape, role));
 }
 
+/// Bytes that a slot takes in the cache of one layer, all KV heads: V has none of its own where it
+/// lies in K. Scales are not counted.
+inline uint64_t slot_bytes(const Shape& shape) {
+  const uint32_t dims = shape.head_dim_k + (shape.value_in_key ? 0 : shape.head_dim_v);
+  return uint64_t{shape.kv_heads} * dims * dtype_bytes(shape.kv_dtype);
+}
+
 /// Writes one row (row_elements of tensor_dtype, little endian) to `out`, which is row_bytes long.
 /// `slot` is what stands at the row's slot (slot_or_tokenless for query rows). Overrides apply.
 void fill_row(const Case& c, const RowAddress& where, const Slot& slot, std::span<std::byte> out);

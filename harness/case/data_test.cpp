@@ -292,5 +292,12 @@ TEST(Data, TheDigestOfAKnownCaseIsThis) {
   EXPECT_NE(input_digest(c), digest);
 }
 
+TEST(Data, BytesOfASlotCountVOnceWhereItLiesInK) {
+  Shape shape{.kv_heads = 2, .head_dim_k = 576, .head_dim_v = 512, .kv_dtype = DType::kBf16};
+  EXPECT_EQ(slot_bytes(shape), 2u * (576 + 512) * 2);
+  shape.value_in_key = true;
+  EXPECT_EQ(slot_bytes(shape), 2u * 576 * 2);
+}
+
 }  // namespace
 }  // namespace kv

@@ -28,20 +28,19 @@ Stage stage_of(CheckClass check) {
   }
 }
 
-Divergence divergence_of(const HistoryFinding& f, const nlohmann::ordered_json& told) {
+Divergence divergence_of(const HistoryFinding& f, const FindingPlace& place) {
   Divergence d{.op_index = f.op_index};
   if (f.request) d.request = f.request->value;
   if (f.slot) d.query_slot = static_cast<int64_t>(*f.slot);
   if (f.layer) d.layer = *f.layer;
   if (f.check == CheckClass::kProvenance) d.tensor = "cache";
-  if (told.is_null()) return d;
-  d.batch_slot = told.at("batch_slot").get<int64_t>();
-  d.kv_length = told.at("length").get<uint64_t>();
-  d.position_offset = told.at("position_offset").get<int64_t>();
-  d.cache_bytes_allocated = told.at("cache_bytes").at("allocated").get<uint64_t>();
-  d.cache_bytes_live = told.at("cache_bytes").at("live").get<uint64_t>();
-  for (const auto& page : told.at("block_table")) {
-    if (page.get<int32_t>() >= 0) d.block_table.push_back(page.get<uint32_t>());
+  d.batch_slot = place.batch_slot;
+  d.kv_length = place.length;
+  d.position_offset = place.position_offset;
+  d.cache_bytes_allocated = place.bytes_allocated;
+  d.cache_bytes_live = place.bytes_live;
+  for (const int32_t page : place.block_table) {
+    if (page >= 0) d.block_table.push_back(static_cast<uint32_t>(page));
   }
   return d;
 }
@@ -77,12 +76,13 @@ Result<Examined> examine_history(HistoryBench& bench, const Case& c, const Histo
   v.stage = stage_of(f.check);
   v.failure_class = history_failure_class(f);
   v.message = f.message;
+  const FindingPlace place = place_of(c, f, result.records);
+  v.divergence = divergence_of(f, place);
   if (exam.record) {
-    examined.details = finding_json(c, f, result.records);
-    examined.story = explain_history(c, f, result.records);
+    examined.details = finding_json(c, f, place);
+    examined.story = explain_history(c, f, place);
     examined.trace = json_text(chrome_trace(c, result.records)) + "\n";
   }
-  v.divergence = divergence_of(f, examined.details);
   return examined;
 }
 

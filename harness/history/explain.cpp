@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/case/data.h"
 #include "harness/case/names.h"
 #include "harness/history/twin.h"
 
@@ -13,26 +14,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kEventsMax = 8;
-
-struct PageEvent {
-  uint32_t op_index = 0;
-  std::string what;
-};
-
-/// All that is said of the place of a finding; -1 and "" where it has none.
-struct Metadata {
-  int64_t request = -1, slot = -1, layer = -1, page = -1, batch_slot = -1, references = -1;
-  uint64_t length = 0;
-  int64_t position_offset = 0;
-  std::vector<int32_t> block_table;  // of the layer's group
-  uint64_t bytes_allocated = 0, bytes_live = 0;
-  std::string permutation;         // of the last reorder before
-  std::vector<PageEvent> on_page;  // the last ones, newest first
-};
-
-uint64_t token_bytes(const Shape& s) {
-  return uint64_t{s.kv_heads} * (s.head_dim_k + s.head_dim_v) * dtype_bytes(s.kv_dtype);
-}
 
 size_t group_of(const Case& c, int64_t layer) {
   const auto groups = cache_groups(c);
@@ -85,42 +66,6 @@ std::vector<PageEvent> events_on(uint32_t page, std::span<const OpRecord> record
   return events;
 }
 
-Metadata metadata_of(const Case& c, const HistoryFinding& f, std::span<const OpRecord> records) {
-  Metadata m;
-  if (f.request) m.request = f.request->value;
-  if (f.slot) m.slot = static_cast<int64_t>(*f.slot);
-  if (f.layer) m.layer = *f.layer;
-  if (f.page) m.page = *f.page;
-  for (size_t i = 0; i < c.ops.size() && i <= f.op_index; ++i) {
-    const auto* reorder = std::get_if<op::Reorder>(&c.ops[i]);
-    if (reorder == nullptr) continue;
-    m.permutation = fmt::format("ops[{}]:", i);
-    for (size_t b = 0; b < reorder->beams.size(); ++b) {
-      m.permutation += fmt::format(" {}<-{}", reorder->beams[b].value, reorder->sources[b].value);
-    }
-  }
-  if (records.empty()) return m;
-  const EngineState& state = records.back().state;
-  const uint64_t page_bytes = token_bytes(c.shape) * c.pool.page_slots;
-  const size_t group = m.layer < 0 ? 0 : group_of(c, m.layer);
-  m.bytes_allocated = page_bytes * c.shape.layers * state.page_count;
-  for (const RequestState& r : state.requests) {
-    if (r.life == Life::kActive) m.bytes_live += r.length * token_bytes(c.shape) * c.shape.layers;
-    if (int64_t{r.request.value} != m.request) continue;
-    m.batch_slot = r.batch_slot;
-    m.length = r.length;
-    m.position_offset = r.position_offset;
-    if (group < r.tables.size()) m.block_table = r.tables[group];
-    const uint64_t index = m.slot < 0 ? 0 : static_cast<uint64_t>(m.slot) / c.pool.page_slots;
-    if (m.page < 0 && m.slot >= 0 && index < m.block_table.size()) m.page = m.block_table[index];
-  }
-  if (m.page >= 0 && m.page < int64_t{state.page_count} && !f.draft) {
-    m.references = state.references[static_cast<size_t>(m.page)];
-    m.on_page = events_on(static_cast<uint32_t>(m.page), records);
-  }
-  return m;
-}
-
 std::string_view twin_purpose(const std::string& name) {
   const TwinRelation* relation = find_twin(name);
   return relation == nullptr ? "" : relation->purpose;
@@ -136,9 +81,43 @@ std::string mask_shape(const Case& c) {
 
 }  // namespace
 
-std::string explain_history(const Case& c, const HistoryFinding& f,
-                            std::span<const OpRecord> records) {
-  const Metadata m = metadata_of(c, f, records);
+FindingPlace place_of(const Case& c, const HistoryFinding& f, std::span<const OpRecord> records) {
+  FindingPlace m;
+  if (f.request) m.request = f.request->value;
+  if (f.slot) m.slot = static_cast<int64_t>(*f.slot);
+  if (f.layer) m.layer = *f.layer;
+  if (f.page) m.page = *f.page;
+  for (size_t i = 0; i < c.ops.size() && i <= f.op_index; ++i) {
+    const auto* reorder = std::get_if<op::Reorder>(&c.ops[i]);
+    if (reorder == nullptr) continue;
+    m.permutation = fmt::format("ops[{}]:", i);
+    for (size_t b = 0; b < reorder->beams.size(); ++b) {
+      m.permutation += fmt::format(" {}<-{}", reorder->beams[b].value, reorder->sources[b].value);
+    }
+  }
+  if (records.empty()) return m;
+  const EngineState& state = records.back().state;
+  const uint64_t page_bytes = slot_bytes(c.shape) * c.pool.page_slots;
+  const size_t group = m.layer < 0 ? 0 : group_of(c, m.layer);
+  m.bytes_allocated = page_bytes * c.shape.layers * state.page_count;
+  for (const RequestState& r : state.requests) {
+    if (r.life == Life::kActive) m.bytes_live += r.length * slot_bytes(c.shape) * c.shape.layers;
+    if (int64_t{r.request.value} != m.request) continue;
+    m.batch_slot = r.batch_slot;
+    m.length = r.length;
+    m.position_offset = r.position_offset;
+    if (group < r.tables.size()) m.block_table = r.tables[group];
+    const uint64_t index = m.slot < 0 ? 0 : static_cast<uint64_t>(m.slot) / c.pool.page_slots;
+    if (m.page < 0 && m.slot >= 0 && index < m.block_table.size()) m.page = m.block_table[index];
+  }
+  if (m.page >= 0 && m.page < int64_t{state.page_count} && !f.draft) {
+    m.references = state.references[static_cast<size_t>(m.page)];
+    m.on_page = events_on(static_cast<uint32_t>(m.page), records);
+  }
+  return m;
+}
+
+std::string explain_history(const Case& c, const HistoryFinding& f, const FindingPlace& m) {
   const auto known = [](int64_t n) { return n < 0 ? std::string("-") : fmt::to_string(n); };
   std::string out = fmt::format("found by    {}{}\noperation   ops[{}]: {}\nwhat        {}\n",
                                 check_name(f.check), f.draft ? " (draft cache)" : "", f.op_index,
@@ -162,8 +141,7 @@ std::string explain_history(const Case& c, const HistoryFinding& f,
   return out;
 }
 
-Json finding_json(const Case& c, const HistoryFinding& f, std::span<const OpRecord> records) {
-  const Metadata m = metadata_of(c, f, records);
+Json finding_json(const Case& c, const HistoryFinding& f, const FindingPlace& m) {
   Json json = {{"check", check_name(f.check)},
                {"op_index", f.op_index},
                {"operation", f.operation},

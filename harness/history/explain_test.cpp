@@ -28,14 +28,15 @@ TEST(Explain, SaysWhoWroteTheSlotLast) {
   PlainEngine engine(c, Fault::kWriteOtherToken);
   const HistoryResult result = run_history(c, engine, {.record = true});
   ASSERT_TRUE(result.finding);
-  const std::string text = explain_history(c, *result.finding, result.records);
+  const FindingPlace place = place_of(c, *result.finding, result.records);
+  const std::string text = explain_history(c, *result.finding, place);
   for (const char* part :
        {"found by    provenance", "ops[4]: step of requests 4+1 at 5", "request 4", "slot 5",
         "position offset 7", "reorder     ops[3]: 3<-4 4<-3",
         "written by request 4, slots 5 to 5 (step of requests 4+1 at 5)"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
   }
-  const auto json = finding_json(c, *result.finding, result.records);
+  const auto json = finding_json(c, *result.finding, place);
   EXPECT_EQ(json["slot"], 5);
   EXPECT_EQ(json["length"], 6);
   EXPECT_EQ(json["block_table"].size(), 2u);

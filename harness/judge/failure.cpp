@@ -1,5 +1,6 @@
 #include "harness/judge/failure.h"
 
+#include "harness/case/data.h"
 #include "harness/core/hash.h"
 
 namespace kv {
@@ -28,8 +29,7 @@ bool is_pad_row(const Timeline& timeline, const RowPlace& place) {
 Divergence divergence_at(const StepView& view, const PlannedRow& row, uint32_t layer) {
   const Sequence& sequence = view.timeline.sequence(row.request);
   const Shape& shape = view.c.shape;
-  const uint64_t slot_bytes = uint64_t{shape.layers} * shape.kv_heads *
-                              (shape.head_dim_k + shape.head_dim_v) * dtype_bytes(shape.kv_dtype);
+  const uint64_t bytes = shape.layers * slot_bytes(shape);
   Divergence d;
   d.op_index = view.step.op_index;
   d.request = row.request.value;
@@ -38,8 +38,8 @@ Divergence divergence_at(const StepView& view, const PlannedRow& row, uint32_t l
   d.kv_length = row.kv_length;
   d.position_offset = sequence.position_offset;
   for (PageId page : sequence.pages) d.block_table.push_back(page.value);
-  d.cache_bytes_allocated = sequence.pages.size() * view.c.pool.page_slots * slot_bytes;
-  d.cache_bytes_live = sequence.slots.size() * slot_bytes;
+  d.cache_bytes_allocated = sequence.pages.size() * view.c.pool.page_slots * bytes;
+  d.cache_bytes_live = sequence.slots.size() * bytes;
   d.slot_digest = digest_of_slots(view, sequence, layer);
   return d;
 }
