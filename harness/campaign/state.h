@@ -5,7 +5,7 @@
 // before the counter moves, so that no number is lost; one may be run twice after a crash. A slot
 // also holds the text of the running case, as far as it fits.
 // Example:
-//   KV_ASSIGN_OR_RETURN(CampaignState state, CampaignState::open(path, jobs));
+//   KV_ASSIGN_OR_RETURN(CampaignState state, CampaignState::open(path));
 //   const uint64_t number = state.claim(worker); ... state.release(worker);
 #pragma once
 

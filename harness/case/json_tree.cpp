@@ -10,7 +10,7 @@
 namespace kv {
 namespace {
 
-// An object of the schema has at most 14 members; looking for duplicates is quadratic.
+// Objects of the schema have far fewer; looking for duplicates is quadratic.
 constexpr size_t kMembersMax = 64;
 
 // At most `bytes_max` bytes, printable ASCII only: a hostile file cannot write to the terminal.

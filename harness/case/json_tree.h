@@ -1,5 +1,4 @@
-// Purpose: strict JSON, for texts that somebody hostile may have written. The one place that
-// includes nlohmann-json.
+// Purpose: strict JSON, for texts that somebody hostile may have written.
 // Contract: RFC 8259 with limits on depth, number of values and keys of one object; a duplicate
 // key, a number beyond double and invalid UTF-8 are errors. Members keep their order. Never throws.
 // Example:  KV_ASSIGN_OR_RETURN(const Json tree, parse_json(text));

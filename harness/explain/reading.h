@@ -3,7 +3,7 @@
 // reading that the contract asks for. contains() says whether an observed row lies in the
 // admissible interval of a reading: every output and, unless the reading leaves it open, the LSE.
 // A reading of undefined bytes contains a NaN and nothing else.
-// Example: Reading r = scene.honest(at); r.visible[5] = 1; if (scene.contains(at, r)) ...
+// Example: Reading r = scene.honest(at); r.copies[5] = 1; if (scene.contains(at, r)) ...
 #pragma once
 
 #include <map>
@@ -46,8 +46,8 @@ enum class ScaleSource : uint8_t {
 };
 
 struct Reading {
-  std::vector<uint32_t>
-      copies;  // [slots to the end of the last page]: 0 hidden, 1 visible, 2 twice
+  /// [slots to the end of the last page]: 0 hidden, 1 visible, 2 twice.
+  std::vector<uint32_t> copies;
   std::vector<SlotSource> sources;  // of each
   RowAt query;                      // whose query
   uint32_t key_head = 0, value_head = 0, layer = 0;

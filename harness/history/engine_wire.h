@@ -2,7 +2,7 @@
 // Contract: encode and decode are inverse for what a sane worker sends. decode trusts nothing: a
 // payload that is too short or too long, or names an enumerator that does not exist, gives nothing;
 // no allocation exceeds a small multiple of the payload.
-// Example: worker.submit(FrameType::kEngine, encode(EngineRequest{.what = call}));
+// Example: worker.submit(FrameType::kEngine, encode(EngineRequest(request::Perform{call})));
 #pragma once
 
 #include <optional>

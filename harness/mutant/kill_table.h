@@ -2,7 +2,7 @@
 // Contract: one line for each bug: hash of its patch, state, killers, the worst cases and processor
 // seconds over the seeds. update() replaces the lines of the bugs that ran, drops those of bugs
 // that are gone, and leaves the others; a test asks whether each patch has a line of its own hash.
-// Example:  write_kill_table("corpus/mutants/killed.json", bugs, results);
+// Example:  update_kill_table("corpus/mutants/killed.json", bugs, results);
 #pragma once
 
 #include <string>

@@ -2,7 +2,7 @@
 // Contract: results as the shards wrote them, one JSON object on a line. A judgement names mutants
 // by source line, operator, and the instruction before and after, and says why they are equivalent;
 // these do not count. The score is killed / infected. Infected is: any value or branch differed.
-// Example:  MachineReport report; read_results(text, report.results);
+// Example:  puts(machine_text({.facts = facts, .results = results, .judgements = {}}).c_str());
 #pragma once
 
 #include <nlohmann/json.hpp>
