@@ -60,7 +60,6 @@ TEST(Json, EveryNameRoundTrips) {
     member = E{};
   };
   check(c.shape.query_dtype);
-  check(c.shape.rope.pairing);
   check(c.shape.kv_scale);
   check(c.mask.causal);
   check(c.mask.encoding);

@@ -1,6 +1,9 @@
 // The command line of kverify: every subcommand, its exit code, its one error.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "harness/cli/interrupt.h"
 #include "harness/cli/options/offers.h"
@@ -45,17 +48,31 @@ Result<ExitCode> run_command(const Chosen& chosen) {
   }
 }
 
+/// The words that the parser reads, last first, as it wants them. An option whose value may be left
+/// out would take a `--` for its end, and then the words of the program for kverify's.
+std::vector<std::string> own_words(int argc, char** argv, Chosen& chosen) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words[0] == "exec") {
+    const auto end = std::find(words.begin(), words.end(), "--");
+    if (end != words.end()) chosen.program.assign(end + 1, words.end());
+    words.erase(end, words.end());
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
+}
+
 int run(int argc, char** argv) {
   CLI::App app(
       "kverify finds wrong results in CUDA attention and KV-cache code, proves that they "
-      "are wrong, and names why. It needs no GPU.");
+      "are wrong, and names why. It needs no GPU.",
+      "kverify");
   app.footer(kFooter);
   app.set_version_flag("--version", std::string("kverify ") + kVersion);
   app.require_subcommand(1);
   Chosen chosen;
   for (const auto offer : kOffers) offer(app, chosen);
   try {
-    app.parse(argc, argv);
+    app.parse(own_words(argc, argv, chosen));
   } catch (const CLI::ParseError& error) {
     const bool asked = error.get_exit_code() == 0;  // --help, --version
     app.exit(error);

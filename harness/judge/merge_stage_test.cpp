@@ -102,7 +102,8 @@ TEST(MergeStage, AnEmptyPartMustSaySo) {
 // A V that overflows makes what a conforming part says arbitrary: no merge of it can be wrong.
 TEST(MergeStage, StatesThatSayNothingAreNotMerged) {
   Case c = cascade_case();
-  c.data.overrides = {{.tensor = 2, .request = RequestId(1), .slot = 1, .dim = 3, .value = 1e30}};
+  c.data.overrides = {
+      {.tensor = 2, .request = RequestId(1), .slot = 1, .head = 1, .dim = 3, .value = 1e30}};
   const Verdict v = judge(c, at_end([](Observation& o) {
                             set_row(cascade_of(o, kPrefill).merged, last_row(o), 3, std::nan(""));
                           }));

@@ -6,8 +6,15 @@ namespace kv::cli {
 void offer_exec(CLI::App& app, Chosen& chosen) {
   auto [command, o] = subcommand<ExecOptions>(
       {app, "exec", "run a CUDA program under all checks: kverify exec -- ./a.out 7"}, chosen,
-      exec);
-  command->add_option("program", o->command, "after --, with its arguments")->required();
+      [&app, &chosen](const ExecOptions& parsed) -> Result<ExitCode> {
+        ExecOptions options = parsed;
+        options.command = app.get_subcommand("exec")->remaining();
+        options.command.insert(options.command.end(), chosen.program.begin(), chosen.program.end());
+        if (options.command.empty())
+          return bad_input("exec: expected a program, as in: kverify exec -- ./a.out 7");
+        return exec(options);
+      });
+  command->prefix_command();  // from the first word that is no option on, all are the program's
   command->add_option("--checks", o->checks, "memory, undefined, race, barrier, async, leak")
       ->check(named())
       ->capture_default_str();

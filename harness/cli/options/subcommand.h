@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/cli/commands.h"
 
@@ -21,6 +22,7 @@ namespace kv::cli {
 struct Chosen {
   std::function<Result<ExitCode>()> run;
   bool catches_interrupts = true;
+  std::vector<std::string> program;  // of `exec`: the words after `--`
 };
 
 struct Named {
