@@ -62,9 +62,8 @@ class CaseHasher {
     if (case_.mask.encoding == MaskEncoding::kNone) return;
     for (uint32_t head = 0; head < mask_heads(case_); ++head) {
       for (uint32_t q = 0; q < row.queries; ++q) {
-        for (uint32_t key = 0; key < row.kv_length; ++key) {
-          hash_.add(uint64_t{mask_shows(case_, sequence, {q, key, head})});
-        }
+        const MaskRow mask(case_, sequence, {q, head});
+        for (uint32_t key = 0; key < row.kv_length; ++key) hash_.add(uint64_t{mask.shows(key)});
       }
     }
   }

@@ -227,14 +227,13 @@ bool is_decode(const op::StepRow& row, const PlannedRow& plan) {
 }
 bool is_prefill(const op::StepRow& row) { return row.append > 1 && row.queries > 1; }
 
-/// Some head of the row.
-bool sees_nothing(const Case& c, const Sequence& sequence, const PlannedRow& plan, uint32_t query) {
+bool some_head_sees_nothing(const Case& c, const Sequence& sequence, const PlannedRow& plan,
+                            uint32_t query) {
   if (c.mask.encoding == MaskEncoding::kNone && plan.tree_parents.empty()) {
     return visible_range(c.mask, plan, query).size() == 0;
   }
   for (uint32_t head = 0; head < mask_heads(c); ++head) {
-    const std::vector<uint8_t> visible = visible_slots(c, sequence, plan, {query, head});
-    if (std::none_of(visible.begin(), visible.end(), [](uint8_t v) { return v != 0; })) return true;
+    if (sees_nothing(c, sequence, plan, {query, head})) return true;
   }
   return false;
 }
@@ -245,7 +244,7 @@ void count_queries(const Case& c, const Sequence& sequence, const PlannedRow& pl
     const int64_t slot = query_slot(plan, q);
     const bool pad = slot >= 0 && sequence.slots[static_cast<size_t>(slot)].pad;
     met[Feature::kPadQueryRow] += pad;
-    met[Feature::kEmptyRow] += !pad && sees_nothing(c, sequence, plan, q);
+    met[Feature::kEmptyRow] += !pad && some_head_sees_nothing(c, sequence, plan, q);
   }
 }
 

@@ -21,6 +21,26 @@ bool causal_and_window_allow(const Mask& mask, const PlannedRow& row, uint32_t q
   return true;
 }
 
+class RowVisibility {
+ public:
+  RowVisibility(const Case& c, const Sequence& sequence, const PlannedRow& row, QueryHead of)
+      : mask_(c.mask), sequence_(sequence), row_(row), query_(of.query), tensor_(c, sequence, of) {
+    KV_CHECK(sequence.slots.size() >= row.kv_length && of.query < row.queries,
+             "the row is not of this sequence");
+  }
+  bool shows(uint32_t key) const {
+    return !sequence_.slots[key].pad && causal_and_window_allow(mask_, row_, query_, key) &&
+           tree_shows(sequence_, row_, {query_slot(row_, query_), key}) && tensor_.shows(key);
+  }
+
+ private:
+  const Mask& mask_;
+  const Sequence& sequence_;
+  const PlannedRow& row_;
+  const uint32_t query_;
+  const MaskRow tensor_;
+};
+
 }  // namespace
 
 // Of the new tokens of a verify step, a row sees its own token and that token's ancestors.
@@ -41,16 +61,17 @@ bool tree_shows(const Sequence& sequence, const PlannedRow& row, TreePlace where
 
 std::vector<uint8_t> visible_slots(const Case& c, const Sequence& sequence, const PlannedRow& row,
                                    QueryHead of) {
-  const uint32_t query = of.query;
-  KV_CHECK(sequence.slots.size() >= row.kv_length && query < row.queries,
-           "the row is not of this sequence");
+  const RowVisibility shown(c, sequence, row, of);
   std::vector<uint8_t> visible(row.kv_length);
-  for (uint32_t key = 0; key < row.kv_length; ++key) {
-    visible[key] = !sequence.slots[key].pad && causal_and_window_allow(c.mask, row, query, key) &&
-                   tree_shows(sequence, row, {query_slot(row, query), key}) &&
-                   mask_shows(c, sequence, {query, key, of.head});
-  }
+  for (uint32_t key = 0; key < row.kv_length; ++key) visible[key] = shown.shows(key);
   return visible;
+}
+
+bool sees_nothing(const Case& c, const Sequence& sequence, const PlannedRow& row, QueryHead of) {
+  const RowVisibility shown(c, sequence, row, of);
+  for (uint32_t key = 0; key < row.kv_length; ++key)
+    if (shown.shows(key)) return false;
+  return true;
 }
 
 SlotRange visible_range(const Mask& mask, const PlannedRow& row, uint32_t query) {

@@ -16,6 +16,9 @@ struct SlotRange {
 
 SlotRange visible_range(const Mask& mask, const PlannedRow& row, uint32_t query);
 
+/// Whether visible_slots has no 1.
+bool sees_nothing(const Case& c, const Sequence& sequence, const PlannedRow& row, QueryHead of);
+
 /// Whether the tree of a verify step lets a row see a key: old slots and PAD are no part of it, and
 /// a row that stands there is not restricted.
 struct TreePlace {

@@ -1,7 +1,7 @@
 #include "harness/gen/must_hit.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 
 namespace kv {
 namespace {
@@ -142,71 +142,82 @@ bool is_required(const Condition& a, const Condition& b) {
   });
 }
 
-/// Every required condition (a == b) and pair, in order. Listed once: the covering array asks for
-/// all of them some 40,000 times.
-const std::vector<std::array<uint8_t, 2>>& required_pairs() {
+static_assert(std::size(kConditions) <= kConditionsMax);
+
+/// For each condition a the required pairs (a, b) with b >= a; (a, a) is the condition itself.
+const std::vector<ConditionSet>& required_pairs() {
   static const auto pairs = [] {
-    std::vector<std::array<uint8_t, 2>> list;
-    for (uint8_t a = 0; a < std::size(kConditions); ++a)
-      for (uint8_t b = a; b < std::size(kConditions); ++b)
-        if (a == b || is_required(kConditions[a], kConditions[b])) list.push_back({a, b});
+    std::vector<ConditionSet> list(std::size(kConditions));
+    for (size_t a = 0; a < list.size(); ++a)
+      for (size_t b = a; b < list.size(); ++b)
+        list[a][b] = a == b || is_required(kConditions[a], kConditions[b]);
     return list;
   }();
   return pairs;
 }
 template <class Visit>
-void for_each_required(Visit visit) {
-  for (const auto& [a, b] : required_pairs()) visit(a, b);
+void for_each(const ConditionSet& set, Visit visit) {
+  for (size_t i = 0; i < set.size(); ++i)
+    if (set[i]) visit(i);
 }
 
-bool holds(const FeatureSet& had, size_t condition) {
-  return had.has(kConditions[condition].feature);
+ConditionSet conditions_of(const FeatureSet& had) {
+  ConditionSet set;
+  for (size_t i = 0; i < std::size(kConditions); ++i) set[i] = had.has(kConditions[i].feature);
+  return set;
+}
+
+size_t pairs_in(const std::vector<ConditionSet>& pairs) {
+  size_t all = 0;
+  for (const ConditionSet& of : pairs) all += of.count();
+  return all;
 }
 
 }  // namespace
 
 std::span<const Condition> conditions() { return kConditions; }
 
-MustHit::MustHit() : size_(std::size(kConditions)), count_(size_ * size_, 0) {}
+MustHit::MustHit()
+    : size_(std::size(kConditions)), count_(size_ * size_, 0), open_(required_pairs()) {}
 
 size_t MustHit::add(const FeatureSet& had) {
+  const ConditionSet set = conditions_of(had);
   size_t fresh = 0;
-  for_each_required([&](size_t a, size_t b) {
-    if (holds(had, a) && holds(had, b)) fresh += count_[a * size_ + b]++ == 0;
+  for_each(set, [&](size_t a) {
+    for_each(required_pairs()[a] & set, [&](size_t b) { ++count_[a * size_ + b]; });
+    fresh += (open_[a] & set).count();
+    open_[a] &= ~set;
   });
   return fresh;
 }
 
 size_t MustHit::gain(const FeatureSet& had) const {
+  const ConditionSet set = conditions_of(had);
   size_t fresh = 0;
-  for_each_required([&](size_t a, size_t b) {
-    fresh += count_[a * size_ + b] == 0 && holds(had, a) && holds(had, b);
-  });
+  for_each(set, [&](size_t a) { fresh += (open_[a] & set).count(); });
   return fresh;
 }
 
-size_t MustHit::required() const { return required_pairs().size(); }
+size_t MustHit::required() const { return pairs_in(required_pairs()); }
 
-size_t MustHit::met() const {
-  size_t all = 0;
-  for_each_required([&](size_t a, size_t b) { all += count_[a * size_ + b] > 0; });
-  return all;
-}
+size_t MustHit::met() const { return required() - pairs_in(open_); }
 
 std::vector<std::string> MustHit::missing() const {
   std::vector<std::string> missing, pairs;
-  for_each_required([&](size_t a, size_t b) {
-    if (count_[a * size_ + b] > 0) return;
-    std::string name(feature_name(kConditions[a].feature));
-    if (a != b) name += " + " + std::string(feature_name(kConditions[b].feature));
-    (a == b ? missing : pairs).push_back(std::move(name));
-  });
+  for (size_t a = 0; a < size_; ++a) {
+    for_each(open_[a], [&](size_t b) {
+      std::string name(feature_name(kConditions[a].feature));
+      if (a != b) name += " + " + std::string(feature_name(kConditions[b].feature));
+      (a == b ? missing : pairs).push_back(std::move(name));
+    });
+  }
   missing.insert(missing.end(), pairs.begin(), pairs.end());
   return missing;
 }
 
 MustHit& MustHit::operator+=(const MustHit& other) {
   for (size_t i = 0; i < count_.size(); ++i) count_[i] += other.count_[i];
+  for (size_t a = 0; a < size_; ++a) open_[a] &= other.open_[a];
   return *this;
 }
 

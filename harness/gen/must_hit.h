@@ -5,6 +5,7 @@
 // Example:  MustHit met; met.add(features_of(c)); for (const std::string& m : met.missing()) ...
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -20,6 +21,9 @@ struct Condition {
 };
 
 std::span<const Condition> conditions();
+
+inline constexpr size_t kConditionsMax = 128;
+using ConditionSet = std::bitset<kConditionsMax>;  // by place in conditions()
 
 class MustHit {
  public:
@@ -39,7 +43,8 @@ class MustHit {
 
  private:
   size_t size_;
-  std::vector<uint64_t> count_;  // [size][size], the upper triangle
+  std::vector<uint64_t> count_;     // [size][size], the upper triangle
+  std::vector<ConditionSet> open_;  // [a]: the b >= a that are required with a and not yet met
 };
 
 }  // namespace kv

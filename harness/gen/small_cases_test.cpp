@@ -49,7 +49,7 @@ void look_at(const Case& c, Found& found) {
       std::vector<bool> bits;
       for (uint32_t q = 0; q < row.queries; ++q) {
         for (uint32_t k = 0; k < row.kv_length; ++k) {
-          bits.push_back(mask_shows(c, sequence, {q, k}));
+          bits.push_back(MaskRow(c, sequence, {q}).shows(k));
         }
       }
       if (c.mask.encoding == MaskEncoding::kBoolKeep) {

@@ -251,9 +251,10 @@ VisibleSets visible_sets(const StepView& view) {
     for (uint32_t q = 0; q < row.queries; ++q) {
       const std::vector<uint8_t> geometric = reference::visible_keys(geometry, q);
       for (uint32_t head = 0; head < heads; ++head) {
+        const MaskRow mask(view.c, sequence, {q, head});
         std::vector<uint8_t> slots = geometric;
         for (uint32_t key = 0; key < row.kv_length; ++key) {
-          slots[key] = slots[key] && mask_shows(view.c, sequence, {q, key, head});
+          slots[key] = slots[key] && mask.shows(key);
         }
         sets.add(std::move(slots));
       }

@@ -106,9 +106,8 @@ MaskTensor make_mask(const Case& c, const Timeline& timeline, const PlannedStep&
       for (uint32_t q = 0; q < query_rows; ++q) {
         visible.assign(slots, 1);
         const bool live = q < std::max(live_queries, mask.broadcast_query ? 1u : 0u);
-        for (uint32_t key = 0; live && key < row.kv_length; ++key) {
-          visible[key] = mask_shows(c, sequence, {q, key, head});
-        }
+        const MaskRow shown(c, sequence, {q, head});
+        for (uint32_t key = 0; live && key < row.kv_length; ++key) visible[key] = shown.shows(key);
         writer.row(visible);
       }
     }
