@@ -102,6 +102,27 @@ TEST(Decide, AnExactZeroIsATieAndConforms) {
   EXPECT_EQ(ask(0x1p-24).decision, Decision::kViolates);
 }
 
+// As above in fp32, whose numbers lie far closer to 0 than the rounding errors of sums in double:
+// that the sums are made without any must be known, or each such element costs a row in MPFR.
+TEST(Decide, SumsWithoutRoundingNeedNoMorePrecision) {
+  TestHead head({.slots = 24, .dim_v = 2, .dtype = DType::kF32, .query_size = 0});
+  for (uint32_t i = 0; i < 24; ++i) {
+    const double sign = i % 2 == 0 ? 1 : -1;
+    head.value[2 * i] = 3 * sign;
+    head.value[2 * i + 1] = i == 0 ? 0x1p-40 : i == 1 ? 0 : 0x1p+20 * sign;
+  }
+  const RowInputs inputs = row_inputs(head.block(), 0);
+  const auto ask = [&](int64_t column, double got) {
+    return RowDecider(inputs, tiled(), DType::kF32).ask({.column = column, .got = got});
+  };
+  EXPECT_EQ(ask(0, 0).decision, Decision::kConforms);
+  EXPECT_EQ(ask(0, 0).tier, Tier::kDouble);
+  EXPECT_EQ(ask(0, 0x1p-100).decision, Decision::kViolates);
+  // 2^-40 beside 2^20 does not fit, and is lost: the sum may not be taken for exact.
+  const double least = precise_row<double>(inputs, tiled(), {.columns = {1}}).columns[0].own_error;
+  EXPECT_GT(least, 0x1p-40);
+}
+
 TEST(Decide, TheFastTierAcceptsNothingThatTheFullBoundRejects) {
   TestHead head({.rows = 4, .slots = 200, .dim_k = 64, .dim_v = 16});
   const HeadBlock& block = head.block();

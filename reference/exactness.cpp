@@ -39,6 +39,10 @@ UnitWeights unit_weights(const Profile& p, const UnitRow& row) {
 }
 
 bool column_is_exact(const Accumulation& a, const Column& column) {
+  return column_fits(accumulator_bits(a), column);
+}
+
+bool column_fits(int bits, const Column& column) {
   int lowest = 1024;
   double sum = 0;
   for (size_t i = 0; i < column.skip.size(); ++i) {
@@ -49,7 +53,7 @@ bool column_is_exact(const Accumulation& a, const Column& column) {
   }
   if (sum == 0) return true;
   // The sum is exact when the test succeeds; when it was rounded it is far too large anyway.
-  return sum <= std::ldexp(1.0, std::clamp(lowest + accumulator_bits(a), -1022, 1023));
+  return sum <= std::ldexp(1.0, std::clamp(lowest + bits, -1022, 1023));
 }
 
 }  // namespace kv::reference

@@ -42,5 +42,7 @@ struct Column {
   std::span<const uint8_t> skip;  // [n]
 };
 bool column_is_exact(const Accumulation& accumulation, const Column& column);
+/// The same for an accumulator of `bits` significant bits, 53 for double: sums made here.
+bool column_fits(int bits, const Column& column);
 
 }  // namespace kv::reference

@@ -30,13 +30,14 @@ class ColumnEstimator {
 
   Estimate<T> column(uint32_t j) const {
     const ColumnSums<T> sums = column_sums(f_, j, budget_);
-    Estimate<T> best = from_budget(sums, column_budget(f_, sums, exact_accumulation(j)));
+    const T own_error = this->own_error(j, sums);
+    Estimate<T> best = from_budget(sums, column_budget(f_, sums, exact_accumulation(j)), own_error);
     const auto take_if_tighter = [&best](const Estimate<T>& e) {
       if (!(e.bound < T(0)) && e.bound < best.bound) best = e;
     };
     if (dyadic_) take_if_tighter(dyadic_->column(j));
     if (tiles_.empty()) return best;
-    Estimate<T> ordered = from_budget(sums, ordered_budget(f_, tiles_, j, sums));
+    Estimate<T> ordered = from_budget(sums, ordered_budget(f_, tiles_, j, sums), own_error);
     ordered.basis = Basis::kOrder;
     take_if_tighter(ordered);
     if (weights_) take_if_tighter(weights_->column(j, running_error(f_, tiles_, j)));
@@ -47,18 +48,33 @@ class ColumnEstimator {
   // 0 where every partial sum is exact, -1 otherwise.
   T exact_accumulation(uint32_t j) const {
     if (!f_.unit.certified) return T(-1);
-    const Column column{.values = std::span(f_.in.values).subspan(j),
-                        .stride = f_.in.shape.dim_v,
-                        .skip = f_.unit.negligible};
-    return column_is_exact(f_.profile.values, column) ? T(0) : T(-1);
+    return column_is_exact(f_.profile.values, of_certified(j)) ? T(0) : T(-1);
   }
 
-  Estimate<T> from_budget(const ColumnSums<T>& sums, const ColumnBudget<T>& parts) const {
+  Column of_certified(uint32_t j) const {
+    return {.values = std::span(f_.in.values).subspan(j),
+            .stride = f_.in.shape.dim_v,
+            .skip = f_.unit.negligible};
+  }
+
+  // Where all weights are 1 and every partial sum of V fits a double, no number type errs but in
+  // the division; and not there where the sum is 0.
+  T own_error(uint32_t j, const ColumnSums<T>& sums) const {
+    constexpr int kDoubleBits = 53;
+    const T size = absolute(sums.output);
+    if (f_.weights_are_one() && column_fits(kDoubleBits, of_certified(j))) {
+      return T(4 * NumberTraits<T>::kUnit) * size;
+    }
+    return f_.own_relative_error() * (sums.magnitude / f_.weight_sum + size) +
+           T(NumberTraits<T>::kTiny) * sums.largest;
+  }
+
+  Estimate<T> from_budget(const ColumnSums<T>& sums, const ColumnBudget<T>& parts,
+                          const T& own_error) const {
     Estimate<T> e;
     e.value = sums.output;
     e.bound = parts.total();
-    e.own_error = f_.own_relative_error() * (sums.magnitude / f_.weight_sum + absolute(e.value)) +
-                  T(NumberTraits<T>::kTiny) * sums.largest;
+    e.own_error = own_error;
     if (budget_) e.budget = budget_lines(f_, sums, parts);
     return e;
   }

@@ -58,6 +58,8 @@ class RowFacts {
   /// Of this computation, relative to sum p|v| + |O|: twice the error of a weight (numerator and
   /// denominator), and the two sums.
   T own_relative_error() const;
+  /// Every weight is 1, exactly and here too: all scores are 0, and none is merely negligible.
+  bool weights_are_one() const;
   T value(size_t key, uint32_t column) const {
     return T(in.value_scales[key]) * T(in.values[key * in.shape.dim_v + column]);
   }
@@ -261,6 +263,13 @@ void RowFacts<T>::find_errors() {
   const T half(0.5);
   vacuous = vacuous || !operands_fit() || !(theta_mean < half) || !(rounding_mean < half) ||
             !(c.row_sum < 1) || !(c.accumulation < 1);
+}
+
+template <class T>
+bool RowFacts<T>::weights_are_one() const {
+  const T keys(static_cast<double>(in.count()));
+  return unit.certified && !(weight_sum < keys) && !(keys < weight_sum) &&
+         std::find(unit.negligible.begin(), unit.negligible.end(), 1) == unit.negligible.end();
 }
 
 template <class T>
