@@ -120,6 +120,8 @@ class Check {
   }
 
   void say_hello(const Hello& hello) {
+    if (!options_.bench.checks.empty())
+      output_.say(fmt::format("checks of the device: {}; no others\n", options_.bench.checks));
     if (options_.exhaustive) return say_small_cases();
     if (engine_) {
       output_.say(fmt::format("kverify {}: {} {} on device {}; histories with seed {}\n", kVersion,
@@ -259,6 +261,7 @@ class Check {
     json["device"] = device_name(options_.bench.device);
     json["plugin"] = {{"name", hello.plugin.name}, {"version", hello.plugin.version}};
     json["seed"] = options_.seed;
+    if (!options_.bench.checks.empty()) json["checks"] = options_.bench.checks;
     if (options_.exhaustive) {
       json["exhaustive"] = {{"shard", shard_.index + 1}, {"shards", shard_.count}, {"due", due_}};
     }

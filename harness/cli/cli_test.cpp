@@ -147,6 +147,19 @@ TEST_F(CliTest, SuppressionsMustBeReadableAndReasoned) {
   EXPECT_EQ(check_with(kHost, "none", {"--cases", "1", "--suppress", path}).status, 0);
 }
 
+TEST_F(CliTest, ChecksAreChosenByNameAndLeaksFailWhereNamed) {
+  const auto status = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> all = {"--cases", "3", "--minimize-attempts", "0"};
+    all.insert(all.end(), options.begin(), options.end());
+    return check_with(kMisbehaving, "leaks", all).status;
+  };
+  EXPECT_EQ(status({}), 0);
+  EXPECT_EQ(status({"--checks", "memory,leak"}), 1);
+  EXPECT_EQ(status({"--checks", "memory"}), 0);
+  EXPECT_EQ(status({"--checks", "memory,leaks"}), 2);
+  EXPECT_EQ(check_with(kHost, "none", {"--cases", "3", "--checks", "leak"}).status, 0);
+}
+
 TEST_F(CliTest, HistoriesTakeNoOptionsOfKernels) {
   EXPECT_EQ(run_kverify({"check", "--level", "engine", "--exhaustive"}).status, 2);
   EXPECT_EQ(run_kverify({"check", "--level", "engine", "--suppress", "x"}).status, 2);

@@ -24,6 +24,7 @@ struct BenchOptions {
   double call_seconds = 60;                   // longest call into the plugin, more for large cases
   uint64_t memory_mib = 0;                    // of a worker process; 0: default_worker_memory()
   std::string suppressions_path;              // findings that are accepted; "": none
+  std::string checks;                         // of the CPU device; "": all, leaks listed only
 };
 
 struct CheckOptions {

@@ -9,8 +9,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/history/judge.h"
-#include "harness/plugin/worker_process.h"
-#include "harness/run/wire.h"
+#include "harness/run/start_worker.h"
 
 namespace kv::cli {
 

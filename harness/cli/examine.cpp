@@ -8,6 +8,7 @@
 #include "harness/cli/history_examine.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/run_folder.h"
+#include "harness/simt/control/check_names.h"
 
 namespace kv::cli {
 namespace {
@@ -38,6 +39,7 @@ RunnerOptions runner_options(const BenchOptions& bench, const std::string& folde
   options.folder = folder;
   options.silence_max = std::chrono::milliseconds(static_cast<int64_t>(bench.call_seconds * 1000));
   options.memory_bytes_max = bench.memory_mib << 20;
+  options.checks = bench.checks;
   options.interrupted = &interrupted();
   return options;
 }
@@ -118,6 +120,8 @@ Result<JudgeOptions> judging_on(const BenchOptions& bench, JudgeOptions judging)
   if (!bench.suppressions_path.empty()) {
     KV_ASSIGN_OR_RETURN(judging.suppressions, read_suppressions(bench.suppressions_path));
   }
+  if (!bench.checks.empty())
+    judging.leaks_fail = (checks_named(bench.checks).value_or(0) & KV_SIMT_CHECK_LEAK) != 0;
   return judging;
 }
 

@@ -96,6 +96,7 @@ class Supervisor {
     if (!options_.bench.plugin_path.empty()) add("--plugin", options_.bench.plugin_path);
     if (options_.bench.memory_mib > 0)
       add("--memory-mib", std::to_string(options_.bench.memory_mib));
+    if (!options_.bench.checks.empty()) add("--checks", options_.bench.checks);
     if (!options_.bench.suppressions_path.empty())
       add("--suppress", options_.bench.suppressions_path);
     std::vector<char*> argv;

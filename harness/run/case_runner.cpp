@@ -15,9 +15,6 @@
 namespace kv {
 namespace {
 
-/// Loading a large plugin on a busy machine takes a while, whatever its calls may take.
-constexpr std::chrono::milliseconds kStartUpMin{30000};
-
 struct Pending {
   uint64_t number = 0;
   Case c;
@@ -118,27 +115,9 @@ Result<void> CaseRunner::State::start_worker() {
   old_history = std::exchange(history, {});
   last_in_old = true;
   sent_to_process = 0;
-  WorkerSpec spec;
-  spec.executable = options.executable;
-  spec.arguments = {"worker", "--device", device_name(options.device), "--plugin",
-                    options.plugin_path};
-  const auto add = [&](const char* option, const std::string& value) {
-    if (!value.empty()) spec.arguments.insert(spec.arguments.end(), {option, value});
-  };
-  add("--profile", options.profile_path);
-  add("--lcov", options.lcov_path);
-  spec.silence_max = std::max(options.silence_max, kStartUpMin);
-  spec.memory_bytes_max = options.memory_bytes_max;
-  KV_ASSIGN_OR_RETURN(worker, WorkerProcess::start(spec));
-  const WorkerEvent event = worker->receive();
-  if (const auto* ending = std::get_if<Ending>(&event))
-    return bad_input("loading the plugin '" + options.plugin_path + "' ended the worker process: " +
-                     ending->message + (ending->output.empty() ? "" : "\n" + ending->output));
-  const auto& frame = std::get<Frame>(event);
-  auto said = frame.type == FrameType::kHello ? decode_hello(frame.payload) : std::nullopt;
-  if (!said) return bad_input("the plugin '" + options.plugin_path + "' damaged its worker");
-  if (said->error) return *said->error;
-  hello = std::move(*said);
+  KV_ASSIGN_OR_RETURN(StartedWorker started, kv::start_worker(options));
+  worker = std::move(started.process);
+  hello = std::move(started.hello);
   return {};
 }
 

@@ -25,18 +25,14 @@
 #include "harness/plugin/runtime.h"
 #include "harness/plugin/worker_process.h"
 #include "harness/run/observation.h"
+#include "harness/run/start_worker.h"
 #include "harness/run/wire.h"
 
 namespace kv {
 
-struct RunnerOptions {
-  DeviceKind device = DeviceKind::kCpu;
-  std::string plugin_path;
-  std::string executable = "/proc/self/exe";  // a kverify
-  std::string folder;                         // for the files of running cases; must exist
-  std::chrono::milliseconds silence_max = std::chrono::seconds(60);  // see silence_limit()
-  uint64_t memory_bytes_max = 0;                                     // 0: default_worker_memory()
-  std::string profile_path, lcov_path;                               // see WorkerOptions
+/// silence_max: see silence_limit().
+struct RunnerOptions : WorkerStart {
+  std::string folder;                              // for the files of running cases; must exist
   uint32_t process_cases_max = 256;                // then a fresh process is started
   const std::atomic<bool>* interrupted = nullptr;  // true: next() gives up with kTimeLimit
 };

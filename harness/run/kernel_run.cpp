@@ -122,7 +122,7 @@ class KernelRun {
     kv_simt_config config = {};
     config.struct_bytes = sizeof config;
     bool ok = control->reset() == 0 && control->get_config(&config) == 0;
-    config.checks = KV_SIMT_CHECK_ALL;
+    config.checks = bench_.checks;
     config.schedule_seed = case_.exec.schedule_seed;
     config.rounding = device_rounding(case_.exec.rounding);
     config.rounding_seed = case_.exec.rounding_seed;

@@ -14,6 +14,7 @@
 #include "harness/plugin/runtime.h"
 #include "harness/plugin/status_page.h"
 #include "harness/run/observation.h"
+#include "harness/simt/control/kv_simt_control.h"
 
 namespace kv {
 
@@ -22,6 +23,7 @@ struct Bench {
   const LoadedPlugin& plugin;
   const CudaRuntime& runtime;
   StatusPage& status;
+  uint32_t checks = KV_SIMT_CHECK_ALL;  // of the CPU device
 };
 
 RunEnd run_kernel_case(const Case& c, const Bench& bench,

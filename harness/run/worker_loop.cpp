@@ -12,6 +12,7 @@
 #include "harness/run/kernel_run.h"
 #include "harness/run/probe.h"
 #include "harness/run/wire.h"
+#include "harness/simt/control/check_names.h"
 
 namespace kv {
 namespace {
@@ -69,6 +70,23 @@ Result<void> start_profile(const kv_simt_control_v1* control) {
   return environment_error(std::string("cannot profile: ") + control->last_error());
 }
 
+/// The checks of a case, and what runs under them: histories keep the configuration of the start.
+Result<uint32_t> choose_checks(const WorkerOptions& options, const kv_simt_control_v1* control) {
+  if (options.checks.empty()) return uint32_t{KV_SIMT_CHECK_ALL};
+  const auto checks = checks_named(options.checks);
+  if (!checks) {
+    return bad_input(std::string("--checks: expected ") + kCheckNamesExpected + ", got '" +
+                     options.checks + "'");
+  }
+  if (control == nullptr) return bad_input("--checks: there are none on --device cuda");
+  kv_simt_config config = {};
+  config.struct_bytes = sizeof config;
+  const bool known = control->get_config(&config) == 0;
+  config.checks = *checks;
+  if (known && control->configure(&config) == 0) return *checks;
+  return environment_error(std::string("cannot choose checks: ") + control->last_error());
+}
+
 void write_profile(const WorkerOptions& options, const kv_simt_control_v1* control, RunEnd* end) {
   const bool written =
       (options.profile_path.empty() || control->write_profile(options.profile_path.c_str()) == 0) &&
@@ -91,6 +109,8 @@ int run_worker(const WorkerOptions& options) {
   if (!plugin.ok()) return say_failed(plugin.error());
   status->enter(Phase::kSupports);
   const AxisSet offered = probe_axes(*plugin);
+  const auto checks = choose_checks(options, runtime->control);
+  if (!checks.ok()) return say_failed(checks.error());
   const bool profiles = !options.profile_path.empty() || !options.lcov_path.empty();
   if (profiles) {
     const auto started = start_profile(runtime->control);
@@ -104,7 +124,7 @@ int run_worker(const WorkerOptions& options) {
              .dispatch = probe_dispatch(*plugin),
              .runtime_path = runtime->path});
 
-  const Bench bench{*plugin, *runtime, *status};
+  const Bench bench{*plugin, *runtime, *status, *checks};
   status->enter(Phase::kIdle);
   FrameServer serve_engine;
   if (options.engine_server) serve_engine = options.engine_server(*plugin, *runtime);

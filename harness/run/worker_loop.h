@@ -23,6 +23,7 @@ struct WorkerOptions {
   std::string plugin_path;
   // Written after each case where not empty; CPU device only.
   std::string profile_path, lcov_path;
+  std::string checks;  // of the CPU device, by name (check_names.h); "": all
   /// Who serves engine-level requests on this plugin; nobody by default.
   std::function<FrameServer(const LoadedPlugin&, const CudaRuntime&)> engine_server = {};
 };

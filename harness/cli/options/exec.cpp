@@ -16,7 +16,7 @@ void offer_exec(CLI::App& app, Chosen& chosen) {
       });
   command->prefix_command();  // from the first word that is no option on, all are the program's
   command->add_option("--checks", o->checks, "memory, undefined, race, barrier, async, leak")
-      ->check(named())
+      ->check(checks())
       ->capture_default_str();
   command->add_option("--seed", o->seed, "of the schedule of blocks, warps and streams")
       ->check(whole(0, UINT64_MAX))

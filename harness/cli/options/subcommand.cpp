@@ -6,6 +6,8 @@
 #include <charconv>
 #include <filesystem>
 
+#include "harness/simt/control/check_names.h"
+
 namespace kv::cli {
 
 CLI::Validator number(double low, double high) {
@@ -31,6 +33,15 @@ CLI::Validator whole(uint64_t low, uint64_t high) {
         return fmt::format("expected an integer from {} to {}, got '{}'", low, high, text);
       },
       fmt::format("[{} - {}]", low, high));
+}
+
+CLI::Validator checks() {
+  return CLI::Validator(
+      [](std::string& text) {
+        if (checks_named(text)) return std::string();
+        return fmt::format("expected {}, got '{}'", kCheckNamesExpected, text);
+      },
+      "");
 }
 
 CLI::Validator named() {
@@ -65,6 +76,11 @@ void add_bench(CLI::App& command, BenchOptions& bench) {
       .add_option("--memory-mib", bench.memory_mib,
                   "memory of a worker process (default: 12 GiB or 70 % of the machine's)")
       ->check(whole(64, uint64_t{1} << 30));
+  command
+      .add_option("--checks", bench.checks,
+                  "checks of the CPU device: memory, undefined, race, barrier, async, leak "
+                  "(default: all; leaks are listed, and fail where they are named)")
+      ->check(checks());
   command
       .add_option("--suppress", bench.suppressions_path,
                   "file of findings of the CPU device that are accepted: 'kind file:line reason'")

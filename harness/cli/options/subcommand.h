@@ -49,6 +49,7 @@ Subcommand<Options> subcommand(const Named& named, Chosen& chosen, Run run) {
 
 CLI::Validator number(double low, double high);     // CLI11's own Range lets NaN through
 CLI::Validator whole(uint64_t low, uint64_t high);  // and its integers wrap
+CLI::Validator checks();                            // names of checks of the CPU device
 CLI::Validator named();                             // a path, not ""
 
 /// --device, --plugin and what a worker process may cost.

@@ -19,6 +19,7 @@ void offer_worker(CLI::App& app, Chosen& chosen) {
   command->add_option("--plugin", o->plugin_path)->required();
   command->add_option("--profile", o->profile_path);
   command->add_option("--lcov", o->lcov_path);
+  command->add_option("--checks", o->checks);
 }
 
 }  // namespace kv::cli

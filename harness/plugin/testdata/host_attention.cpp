@@ -181,6 +181,10 @@ int copy_bytes(void* to, const void* from, size_t bytes, int kind) {
   return bytes == 0 ? 0 : copy(to, from, bytes, kind);
 }
 
+int allocate_bytes(void** memory, size_t bytes) {
+  return runtime_function<int (*)(void**, size_t)>("cudaMalloc")(memory, bytes);
+}
+
 kv_status host_supports(const kv_attention_shape* s, kv_error* why) {
   const bool plain = s->mask_encoding == KV_MASK_NONE && !s->alibi && !s->sinks && !s->tree &&
                      s->rope == KV_ROPE_NONE && s->kv_scale == KV_SCALE_NONE && !s->value_in_key;

@@ -81,6 +81,7 @@ kv_status attend(const kv_attend_args* args, kv_error* why) {
   static const bool flaky = fault_is("flaky") && first_process();
   const bool late = fault_is("history") && calls > 40;
   if (flaky || late) copy_bytes(args->output.data, kRubbish.data(), 2, kToDevice);
+  if (void* lost = nullptr; fault_is("leaks")) allocate_bytes(&lost, 16);
   if (fault_is("cuda_error")) copy_bytes(nullptr, nullptr, 16, 99);
   return status;
 }

@@ -4,20 +4,10 @@
 #include <optional>
 #include <string_view>
 
+#include "harness/simt/control/check_names.h"
+
 namespace kv::simt::cudart {
 namespace {
-
-struct CheckName {
-  std::string_view name;
-  uint32_t bits;
-};
-
-constexpr CheckName kCheckNames[] = {
-    {"memory", KV_SIMT_CHECK_MEMORY}, {"undefined", KV_SIMT_CHECK_UNDEFINED},
-    {"race", KV_SIMT_CHECK_RACE},     {"barrier", KV_SIMT_CHECK_BARRIER},
-    {"async", KV_SIMT_CHECK_ASYNC},   {"leak", KV_SIMT_CHECK_LEAK},
-    {"all", KV_SIMT_CHECK_ALL},       {"none", 0},
-};
 
 Error bad_value(const char* variable, std::string_view got, const char* expected) {
   return bad_input(std::string("environment variable ") + variable + ": expected " + expected +
@@ -44,25 +34,8 @@ Result<uint64_t> read_seed(std::string_view text) {
 }
 
 Result<uint32_t> read_checks(std::string_view text) {
-  const std::string_view whole = text;
-  uint32_t bits = 0;
-  while (true) {
-    const size_t comma = text.find(',');
-    const std::string_view name = text.substr(0, comma);
-    bool known = false;
-    for (const CheckName& check : kCheckNames) {
-      if (check.name != name) continue;
-      bits |= check.bits;
-      known = true;
-    }
-    if (!known) {
-      return bad_value("KV_SIMT_CHECKS", whole,
-                       "all, none, or a comma-separated list of memory, undefined, race, barrier, "
-                       "async, leak");
-    }
-    if (comma == std::string_view::npos) return bits;
-    text.remove_prefix(comma + 1);
-  }
+  if (const auto checks = checks_named(text)) return *checks;
+  return bad_value("KV_SIMT_CHECKS", text, kCheckNamesExpected);
 }
 
 }  // namespace
