@@ -75,7 +75,7 @@ TEST_F(Exec, ASwitchedOffCheckFindsNothing) {
   EXPECT_EQ(run_kverify({"exec", "--checks", "memory,race", "--", kFaulty}).status, 0);
   const Ran unknown = run_kverify({"exec", "--checks", "everything", "--", kFaulty});
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_SAYS(unknown.err, "got \"everything\"");
+  EXPECT_SAYS(unknown.err, "got 'everything'");
 }
 
 // The reports come from the program's own process, which may write there what it likes.

@@ -198,7 +198,8 @@ kv_profile profile_of(const Plan& plan, const kv_attention_shape& shape) {
           .accumulate = plan.tensor_cores ? KV_ACCUMULATE_MMA : KV_ACCUMULATE_FMA,
           .probability_dtype = plan.tensor_cores ? shape.query_dtype : kFloat32,
           .row_sum_of_rounded = 0,
-          .splits = plan.splits};
+          .splits = plan.splits,
+          .maximum_is_exact = plan.tensor_cores && plan.ascending && plan.splits == 1};
 }
 
 kv_status plan(const kv_attention_shape* shape, const kv_batch* batch, kv_plan* out,

@@ -162,7 +162,7 @@ std::optional<Failure> RowMerge::judge(const CascadeResult& cascade, const RowPl
   head_ = head;
   gather(cascade, row, place, head);
   if (!are_numbers()) {
-    ++stats_.rows_vacuous;
+    ++stats_.merges_vacuous;
     return std::nullopt;
   }
   const reference::MergeInputs in{static_cast<uint32_t>(lse_.size()), s.head_dim_v, outputs_, lse_};
