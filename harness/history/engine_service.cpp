@@ -15,11 +15,12 @@ std::vector<std::byte> EngineService::serve(std::span<const std::byte> payload) 
     std::visit([&](const auto& r) { serve(r, reply); }, *request);
   }
   reply.device_findings = device_findings_();
-  return encode(reply);
+  return encode(reply, told_);
 }
 
 void EngineService::serve(const request::Create& create, EngineReply& reply) {
   engine_.reset();
+  told_ = {};
   if (level_ == nullptr) {
     reply.error = unsupported("the plugin offers no engine level");
     return;

@@ -31,6 +31,7 @@ class EngineService {
   std::function<std::vector<std::string>()> device_findings_;
   Case case_;
   std::unique_ptr<LocalEngine> engine_;
+  PagesTold told_;
 };
 
 }  // namespace kv

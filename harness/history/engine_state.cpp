@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "harness/case/limits.h"
 
 namespace kv {
@@ -9,6 +11,9 @@ namespace {
 
 // More of anything is a mistake, not a cache.
 constexpr uint64_t kCountMax = limits::kSlotsMax;
+// Of the prefixes of one snapshot all tokens are looked at when there are no more; else those of
+// one known prefix in so many.
+constexpr uint64_t kTokensLookedAt = 1u << 16, kSnapshotsUnseen = 64;
 
 template <class Number>
 Error malformed(const char* what, const std::string& expected, Number got) {
@@ -58,14 +63,15 @@ Result<RequestState> copy_request(const kv_snapshot_request& r, uint32_t groups)
   return out;
 }
 
-Result<PrefixState> copy_prefix(const kv_snapshot_prefix& p, uint32_t page_slots, uint32_t groups) {
+Result<PrefixState> copy_prefix(const kv_snapshot& s, const kv_snapshot_prefix& p,
+                                KnownPrefixes& known) {
   PrefixState out{.parent = p.parent,
                   .side_input = p.side_input,
                   .position_offset = p.position_offset,
                   .tokens = {},
                   .pages = {}};
-  KV_RETURN_IF_ERROR(copy_array("prefixes.tokens", p.tokens, page_slots, out.tokens));
-  KV_RETURN_IF_ERROR(copy_array("prefixes.pages", p.pages, groups, out.pages));
+  KV_ASSIGN_OR_RETURN(out.tokens, known.tokens_of(p, s.page_slots));
+  KV_RETURN_IF_ERROR(copy_array("prefixes.pages", p.pages, s.group_count, out.pages));
   return out;
 }
 
@@ -82,6 +88,31 @@ EngineCounters copy_counters(const kv_engine_counters& c) {
 
 }  // namespace
 
+void KnownPrefixes::begin_snapshot(uint64_t prefix_count) {
+  ++snapshots_;
+  prefix_count_ = prefix_count;
+  if (known_.size() <= 2 * prefix_count + 64) return;
+  std::erase_if(known_, [this](const auto& k) { return k.second.snapshot + 1 < snapshots_; });
+}
+
+Result<PageTokens> KnownPrefixes::tokens_of(const kv_snapshot_prefix& p, uint32_t page_slots) {
+  if (p.tokens == nullptr) return malformed("prefixes.tokens", "an array", 0);
+  const std::span<const uint64_t> now(p.tokens, page_slots);
+  const auto number = [&] { return p.identity == 0 ? 0 : ++numbers_; };
+  const auto copy = [&] { return PageTokens(std::vector(now.begin(), now.end()), number()); };
+  if (p.identity == 0) return copy();
+  Known& known = known_[p.identity];
+  const bool is_known = known.snapshot > 0 && known.snapshot + 1 == snapshots_;
+  const bool is_cheap = prefix_count_ * page_slots <= kTokensLookedAt;
+  const bool is_due = is_cheap || (p.identity + snapshots_) % kSnapshotsUnseen == 0;
+  if (is_known && is_due && !std::ranges::equal(known.tokens.all(), now)) {
+    return malformed("prefixes.tokens", "those that its identity had before", p.identity);
+  }
+  if (!is_known) known.tokens = copy();
+  known.snapshot = snapshots_;
+  return known.tokens;
+}
+
 const RequestState* EngineState::find(RequestId request) const {
   for (const RequestState& r : requests) {
     if (r.request == request) return &r;
@@ -89,7 +120,7 @@ const RequestState* EngineState::find(RequestId request) const {
   return nullptr;
 }
 
-Result<EngineState> copy_snapshot(const kv_snapshot& s) {
+Result<EngineState> copy_snapshot(const kv_snapshot& s, KnownPrefixes& known) {
   KV_RETURN_IF_ERROR(check_strides(s.group_count, s.page_slots));
   EngineState out{.page_count = s.page_count,
                   .group_count = s.group_count,
@@ -117,9 +148,9 @@ Result<EngineState> copy_snapshot(const kv_snapshot& s) {
     out.requests.push_back(std::move(request));
   }
   out.prefixes.reserve(s.prefix_count);
+  known.begin_snapshot(s.prefix_count);
   for (uint32_t i = 0; i < s.prefix_count; ++i) {
-    KV_ASSIGN_OR_RETURN(PrefixState prefix,
-                        copy_prefix(s.prefixes[i], s.page_slots, s.group_count));
+    KV_ASSIGN_OR_RETURN(PrefixState prefix, copy_prefix(s, s.prefixes[i], known));
     out.prefixes.push_back(std::move(prefix));
   }
   for (uint32_t i = 0; i < s.copy_count; ++i) {

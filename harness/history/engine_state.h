@@ -7,10 +7,12 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "harness/core/id.h"
 #include "harness/core/result.h"
+#include "harness/history/page_tokens.h"
 #include "harness/plugin/kverify_engine.h"
 
 namespace kv {
@@ -34,8 +36,8 @@ struct PrefixState {
   int32_t parent = -1;
   uint64_t side_input = 0;
   int64_t position_offset = 0;
-  std::vector<uint64_t> tokens;  // [page_slots]
-  std::vector<int32_t> pages;    // [group]
+  PageTokens tokens;           // [page_slots]
+  std::vector<int32_t> pages;  // [group]
   bool operator==(const PrefixState&) const = default;
 };
 
@@ -62,7 +64,28 @@ struct EngineState {
   const RequestState* find(RequestId request) const;
 };
 
-Result<EngineState> copy_snapshot(const kv_snapshot& snapshot);
+/// The tokens of prefixes that an engine has told apart by identities, one snapshot after another
+/// of one cache. A known prefix is looked at again where that costs little, and else at intervals:
+/// one that has changed is an error.
+class KnownPrefixes {
+ public:
+  /// `numbers`: how many pages of tokens have been numbered, in all caches of one engine.
+  explicit KnownPrefixes(uint64_t& numbers) : numbers_(numbers) {}
+
+  void begin_snapshot(uint64_t prefix_count);
+  Result<PageTokens> tokens_of(const kv_snapshot_prefix& prefix, uint32_t page_slots);
+
+ private:
+  struct Known {
+    PageTokens tokens;
+    uint64_t snapshot = 0;  // that last had it
+  };
+  std::unordered_map<uint64_t, Known> known_;  // looked up only
+  uint64_t& numbers_;
+  uint64_t snapshots_ = 0, prefix_count_ = 0;
+};
+
+Result<EngineState> copy_snapshot(const kv_snapshot& snapshot, KnownPrefixes& known);
 /// That every array has the length that the checks index it by, and every prefix a parent before
 /// it: bad input that names the first that has not.
 Result<void> check_shape(const EngineState& state);

@@ -1,5 +1,8 @@
 #include "harness/history/engine_wire.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "harness/plugin/bytes.h"
 
 namespace kv {
@@ -21,6 +24,11 @@ constexpr bool kIsOptional<std::optional<T>> = true;
 
 template <class T>
 concept Plain = std::is_arithmetic_v<T>;
+
+template <class T>
+constexpr bool kIsPlainVector = false;
+template <class T>
+constexpr bool kIsPlainVector<std::vector<T>> = Plain<T> || std::is_same_v<T, std::byte>;
 
 template <class S, class T>
 concept Of = std::is_same_v<std::remove_const_t<S>, T>;
@@ -94,7 +102,7 @@ void fields(auto& io, S& x) {
 }
 template <Of<PrefixState> S>
 void fields(auto& io, S& x) {
-  io(x.parent), io(x.side_input), io(x.position_offset), io(x.tokens), io(x.pages);
+  io(x.parent), io(x.side_input), io(x.position_offset), io.page_tokens(x.tokens), io(x.pages);
 }
 template <Of<SlotsCopied> S>
 void fields(auto& io, S& x) {
@@ -158,12 +166,14 @@ void fields(auto& io, S& x) {
 
 class Out {
  public:
+  explicit Out(PagesTold* pages_told = nullptr)
+      : told(pages_told), last_told(pages_told == nullptr ? 0 : pages_told->last_number) {}
   template <class T>
   void operator()(const T& x) {
     if constexpr (Plain<T>) {
       writer.number<T>(x);
-    } else if constexpr (std::is_same_v<T, std::vector<std::byte>>) {
-      writer.blob(x);
+    } else if constexpr (kIsPlainVector<T>) {
+      writer.blob(std::as_bytes(std::span(x)));
     } else if constexpr (kIsVector<T>) {
       writer.number<uint64_t>(x.size());
       for (const auto& item : x) (*this)(item);
@@ -184,27 +194,39 @@ class Out {
     writer.number<uint64_t>(x.size());
     for (const std::string& item : x) writer.text(item);
   }
+  void page_tokens(const PageTokens& x) {
+    writer.number<uint64_t>(x.number());
+    const bool follows = x.number() == 0 || x.number() > last_told;
+    writer.number<uint8_t>(follows);
+    if (follows) (*this)(std::vector(x.all().begin(), x.all().end()));
+    told->last_number = std::max(told->last_number, x.number());
+  }
   template <class... T>
   void variant(const std::variant<T...>& x) {
     writer.number<uint8_t>(static_cast<uint8_t>(x.index()));
     std::visit([this](const auto& item) { (*this)(item); }, x);
   }
   ByteWriter writer;
+  PagesTold* told;
+  uint64_t last_told;  // before this reply
 };
 
 class In {
  public:
-  explicit In(std::span<const std::byte> payload) : reader(payload) {}
+  explicit In(std::span<const std::byte> payload, PagesHeard* pages_heard = nullptr)
+      : reader(payload), heard(pages_heard) {}
   template <class T>
   void operator()(T& x) {
     if constexpr (Plain<T>) {
       x = reader.number<T>();
-    } else if constexpr (std::is_same_v<T, std::vector<std::byte>>) {
+    } else if constexpr (kIsPlainVector<T>) {
       const auto bytes = reader.blob();
-      x.assign(bytes.begin(), bytes.end());
+      failed |= bytes.size() % sizeof(x[0]) != 0;
+      x.resize(bytes.size() / sizeof(x[0]));
+      if (!x.empty()) std::memcpy(x.data(), bytes.data(), x.size() * sizeof(x[0]));
     } else if constexpr (kIsVector<T>) {
       // Every item takes a byte at least, so a count cannot exceed what is left.
-      const uint64_t count = reader.count(Plain<typename T::value_type> ? sizeof(x[0]) : 1);
+      const uint64_t count = reader.count(1);
       x.clear();
       for (uint64_t i = 0; i < count && reader.ok(); ++i) (*this)(x.emplace_back());
     } else if constexpr (kIsOptional<T>) {
@@ -227,11 +249,27 @@ class In {
     const uint64_t count = reader.count(8);
     for (uint64_t i = 0; i < count && reader.ok(); ++i) x.push_back(reader.text(bytes_max));
   }
+  void page_tokens(PageTokens& x) {
+    const auto number = reader.number<uint64_t>();
+    const bool follows = reader.number<uint8_t>() != 0;
+    if (follows) {
+      std::vector<uint64_t> tokens;
+      (*this)(tokens);
+      x = PageTokens(std::move(tokens), number);
+    } else if (const auto known = heard->pages.find(number); known != heard->pages.end()) {
+      x = known->second.tokens;
+    } else {
+      failed = true;
+      return;
+    }
+    if (number != 0) heard->pages[number] = {x, heard->replies};
+  }
   template <class... T>
   void variant(std::variant<T...>& x) {
     read_alternative<0>(x, reader.number<uint8_t>());
   }
   ByteReader reader;
+  PagesHeard* heard;
 
  private:
   template <size_t index, class... T>
@@ -263,8 +301,8 @@ std::vector<std::byte> encode(const EngineRequest& request) {
   return std::move(out.writer).take();
 }
 
-std::vector<std::byte> encode(const EngineReply& reply) {
-  Out out;
+std::vector<std::byte> encode(const EngineReply& reply, PagesTold& told) {
+  Out out(&told);
   out(reply);
   return std::move(out.writer).take();
 }
@@ -276,10 +314,18 @@ std::optional<EngineRequest> decode_engine_request(std::span<const std::byte> pa
   return complete(in, request);
 }
 
-std::optional<EngineReply> decode_engine_reply(std::span<const std::byte> payload) {
-  In in(payload);
+std::optional<EngineReply> decode_engine_reply(std::span<const std::byte> payload,
+                                               PagesHeard& heard) {
+  In in(payload, &heard);
   EngineReply reply;
+  ++heard.replies;
   in(reply);
+  // What the last state does not have is never named again.
+  const size_t there = reply.target ? reply.target->prefixes.size() : 0;
+  const size_t of_draft = reply.draft ? reply.draft->prefixes.size() : 0;
+  if (reply.target && heard.pages.size() > 2 * (there + of_draft) + 64) {
+    std::erase_if(heard.pages, [&](const auto& page) { return page.second.reply < heard.replies; });
+  }
   return complete(in, reply);
 }
 

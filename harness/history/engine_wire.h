@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -47,9 +48,24 @@ struct EngineReply {
   std::vector<std::string> device_findings;  // since the last reply
 };
 
+/// Numbered tokens of pages (page_tokens.h) cross once: what one side has told, the other heard,
+/// in all replies since the engine was created.
+struct PagesTold {
+  uint64_t last_number = 0;
+};
+struct PagesHeard {
+  struct Page {
+    PageTokens tokens;
+    uint64_t reply = 0;  // the last one that had it
+  };
+  std::unordered_map<uint64_t, Page> pages;  // by number; looked up only
+  uint64_t replies = 0;                      // with a state
+};
+
 std::vector<std::byte> encode(const EngineRequest& request);
-std::vector<std::byte> encode(const EngineReply& reply);
+std::vector<std::byte> encode(const EngineReply& reply, PagesTold& told);
 std::optional<EngineRequest> decode_engine_request(std::span<const std::byte> payload);
-std::optional<EngineReply> decode_engine_reply(std::span<const std::byte> payload);
+std::optional<EngineReply> decode_engine_reply(std::span<const std::byte> payload,
+                                               PagesHeard& heard);
 
 }  // namespace kv

@@ -47,6 +47,15 @@ EngineReply reply() {
   return r;
 }
 
+std::vector<std::byte> encode_fresh(const EngineReply& reply) {
+  PagesTold told;
+  return encode(reply, told);
+}
+std::optional<EngineReply> decode_fresh(std::span<const std::byte> payload) {
+  PagesHeard heard;
+  return decode_engine_reply(payload, heard);
+}
+
 TEST(EngineWire, RoundTrips) {
   for (const EngineRequest& request : requests()) {
     const auto bytes = encode(request);
@@ -54,27 +63,60 @@ TEST(EngineWire, RoundTrips) {
     ASSERT_TRUE(back) << request.index();
     EXPECT_EQ(encode(*back), bytes);
   }
-  const auto bytes = encode(reply());
-  const auto back = decode_engine_reply(bytes);
+  const auto bytes = encode_fresh(reply());
+  const auto back = decode_fresh(bytes);
   ASSERT_TRUE(back);
-  EXPECT_EQ(encode(*back), bytes);
+  EXPECT_EQ(encode_fresh(*back), bytes);
   EXPECT_EQ(back->target->requests, reply().target->requests);
 }
 
 TEST(EngineWire, WhatIsCutOrLongerIsNothing) {
-  auto bytes = encode(reply());
+  auto bytes = encode_fresh(reply());
   for (size_t cut = 0; cut < bytes.size(); ++cut) {
-    EXPECT_FALSE(decode_engine_reply(std::span(bytes).first(cut))) << cut;
+    EXPECT_FALSE(decode_fresh(std::span(bytes).first(cut))) << cut;
   }
   bytes.push_back({});
-  EXPECT_FALSE(decode_engine_reply(bytes));
+  EXPECT_FALSE(decode_fresh(bytes));
+}
+
+EngineReply reply_with_pages(std::vector<PageTokens> pages) {
+  EngineReply r;
+  r.target = EngineState{};
+  for (PageTokens& page : pages) r.target->prefixes.push_back({.tokens = std::move(page)});
+  return r;
+}
+
+// Kills: tokens that cross again with every reply, or that are mixed up between pages.
+TEST(EngineWire, TokensOfANumberedPageCrossOnce) {
+  const PageTokens a({1, 2, 3, 4}, 1), b({5, 6, 7, 8}, 2), c({9, 9, 9, 9}, 3);
+  PagesTold told;
+  PagesHeard heard;
+  const auto hear = [&](const EngineReply& reply) {
+    const auto bytes = encode(reply, told);
+    const auto back = decode_engine_reply(bytes, heard);
+    EXPECT_TRUE(back && back->target->prefixes == reply.target->prefixes);
+    return bytes.size();
+  };
+  const size_t first = hear(reply_with_pages({a, b}));
+  const size_t second = hear(reply_with_pages({b, a}));
+  EXPECT_EQ(first - second, 2 * (4 + 1) * sizeof(uint64_t));
+  for (int i = 0; i < 200; ++i) hear(reply_with_pages({c, a}));
+  EXPECT_LE(heard.pages.size(), 100u);
+  hear(reply_with_pages({a}));
+}
+
+TEST(EngineWire, AReplyThatNamesAPageNeverToldIsNothing) {
+  PagesTold told{.last_number = 7};
+  PagesHeard heard;
+  const auto bytes = encode(reply_with_pages({PageTokens({1}, 5)}), told);
+  EXPECT_FALSE(decode_engine_reply(bytes, heard));
 }
 
 // A foreign message may not reach a terminal or a report as it is.
 TEST(EngineWire, MessagesArePrintableAndCasesAreWhole) {
   EngineReply foreign = reply();
   foreign.answer.message = "\x1b[2J\xff";
-  const auto back = decode_engine_reply(encode(foreign));
+  const auto back = decode_fresh(encode_fresh(foreign));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->answer.message.find('\x1b'), std::string::npos);
   EXPECT_EQ(back->answer.message.find('\xff'), std::string::npos);
@@ -98,7 +140,7 @@ TEST(EngineState, LengthsThatTheChecksIndexByMustAgree) {
   expect_misshapen([](EngineState& s) { s.group_count = 0; });
   expect_misshapen([](EngineState& s) { s.page_slots = 0; });
   expect_misshapen([](EngineState& s) { s.requests[0].tables.pop_back(); });
-  expect_misshapen([](EngineState& s) { s.prefixes[0].tokens.push_back(1); });
+  expect_misshapen([](EngineState& s) { s.prefixes[0].tokens = {9, 1}; });
   expect_misshapen([](EngineState& s) { s.prefixes[0].pages.clear(); });
   expect_misshapen([](EngineState& s) { s.prefixes[0].parent = 0; });
   expect_misshapen([](EngineState& s) { s.prefixes[0].parent = -2; });
@@ -115,7 +157,7 @@ void run_checks(const EngineState& state) {
 // Whatever the bytes are, decoding ends, takes no more memory than a multiple of them, and what has
 // the shape of a state can be checked.
 TEST(EngineWire, DamagedBytesAreHarmless) {
-  const auto sound = encode(reply());
+  const auto sound = encode_fresh(reply());
   for (uint64_t i = 0; i < 5000; ++i) {
     auto bytes = sound;
     const Philox random{i};
@@ -123,7 +165,7 @@ TEST(EngineWire, DamagedBytesAreHarmless) {
       const uint64_t word = random.word(1, k);
       bytes[word % bytes.size()] = static_cast<std::byte>(word >> 56);
     }
-    const auto back = decode_engine_reply(bytes);
+    const auto back = decode_fresh(bytes);
     if (back && back->target && check_shape(*back->target).ok()) run_checks(*back->target);
     (void)decode_engine_request(bytes);
   }

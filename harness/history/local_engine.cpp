@@ -157,7 +157,6 @@ Answer LocalEngine::perform(const Call& call) {
 }
 
 kv_status LocalEngine::call_engine(const call::Admit& admit, Answer& answer, kv_error& error) {
-  learn(admit.histories, admit.previous);
   const kv_admission admission = admission_of(admit);
   auto admitted = sized<kv_admitted>();
   const kv_status status = level_.admit(engine_, &admission, &admitted, &error);
@@ -167,6 +166,7 @@ kv_status LocalEngine::call_engine(const call::Admit& admit, Answer& answer, kv_
 
 kv_status LocalEngine::call_engine(const call::Step& step, Answer& answer, kv_error& error) {
   std::vector<kv_step_row> rows;
+  previous_.clear();
   for (const call::StepRow& r : step.rows) {
     learn(r.histories, r.previous);
     auto row = sized<kv_step_row>();
@@ -302,7 +302,7 @@ Result<EngineState> LocalEngine::snapshot(CacheKind cache) {
   const kv_status status =
       level_.snapshot(engine_, static_cast<uint32_t>(cache), &snapshot, &error);
   if (status != KV_OK) return bad_input("snapshot: " + text_of(error));
-  return copy_snapshot(snapshot);
+  return copy_snapshot(snapshot, known_[static_cast<size_t>(cache)]);
 }
 
 std::vector<SlotBytes> LocalEngine::read(CacheKind cache, std::span<const SlotPlace> places) {

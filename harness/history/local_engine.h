@@ -54,7 +54,10 @@ class LocalEngine final : public Engine {
   const Case& case_;
   Content content_;
   kv_engine* engine_ = nullptr;
-  std::unordered_map<uint64_t, uint64_t> previous_;  // of each history; looked up only
+  uint64_t page_tokens_ = 0;  // numbered so far
+  KnownPrefixes known_[2] = {KnownPrefixes(page_tokens_), KnownPrefixes(page_tokens_)};
+  // Of each history of the step that is being made; looked up only.
+  std::unordered_map<uint64_t, uint64_t> previous_;
   std::map<uint64_t, StepOutputs> outputs_;  // of each step that asked, until they are taken
 };
 

@@ -12,35 +12,49 @@ std::vector<CacheGroup> cache_groups(const Case& c) {
   return {{.layers = c.shape.layers, .window_left = c.mask.window_left}};
 }
 
-StoredToken next_stored(const ModelRequest& r, const std::vector<StoredToken>& slots,
-                        uint64_t token, uint64_t data_seed) {
-  const uint64_t slot = slots.size();
-  const uint64_t before = slot == 0 ? path_root(data_seed, r.side_input) : slots.back().history;
+namespace {
+
+/// A slot and what lies before it, of a request.
+struct Place {
+  uint64_t slot = 0;
+  uint64_t before = 0;  // history
+};
+
+StoredToken stored_at(const ModelRequest& r, Place place, uint64_t token) {
   return {.token = token,
-          .history = path_next(before, token, slot),
-          .previous = slot == 0 ? 0 : before,
-          .position = r.position_offset + static_cast<int64_t>(slot)};
+          .history = path_next(place.before, token, place.slot),
+          .previous = place.slot == 0 ? 0 : place.before,
+          .position = r.position_offset + static_cast<int64_t>(place.slot)};
 }
 
-void append_stored(const ModelRequest& r, std::vector<StoredToken>& slots,
-                   const std::vector<uint64_t>& tokens, const std::vector<int32_t>& parents,
-                   uint64_t data_seed) {
-  const auto base = static_cast<ptrdiff_t>(slots.size());
+Place place_behind(const ModelRequest& r, const std::vector<StoredToken>& slots, uint64_t seed) {
+  return {.slot = slots.size(),
+          .before = slots.empty() ? path_root(seed, r.side_input) : slots.back().history};
+}
+
+}  // namespace
+
+StoredToken next_stored(const ModelRequest& r, const std::vector<StoredToken>& slots,
+                        uint64_t token, uint64_t data_seed) {
+  return stored_at(r, place_behind(r, slots, data_seed), token);
+}
+
+std::vector<StoredToken> appended_tokens(const ModelRequest& r,
+                                         const std::vector<StoredToken>& slots,
+                                         const std::vector<uint64_t>& tokens,
+                                         const std::vector<int32_t>& parents, uint64_t data_seed) {
+  const Place root = place_behind(r, slots, data_seed);
+  std::vector<StoredToken> appended;
+  std::vector<Place> behind;  // each appended token
   for (size_t i = 0; i < tokens.size(); ++i) {
-    if (parents.empty()) {
-      slots.push_back(next_stored(r, slots, tokens[i], data_seed));
-      continue;
-    }
     // The path of its ancestors alone decides what it is.
-    std::vector<StoredToken> path(slots.begin(), slots.begin() + base);
-    std::vector<int32_t> ancestors;
-    for (int32_t p = parents[i]; p >= 0; p = parents[static_cast<size_t>(p)])
-      ancestors.push_back(p);
-    for (size_t a = ancestors.size(); a > 0; --a) {
-      path.push_back(slots[static_cast<size_t>(base + ancestors[a - 1])]);
-    }
-    slots.push_back(next_stored(r, path, tokens[i], data_seed));
+    const bool is_first = parents.empty() ? i == 0 : parents[i] < 0;
+    const size_t parent = parents.empty() ? i - 1 : static_cast<size_t>(parents[i]);
+    const Place place = is_first ? root : behind[parent];
+    appended.push_back(stored_at(r, place, tokens[i]));
+    behind.push_back({.slot = place.slot + 1, .before = appended.back().history});
   }
+  return appended;
 }
 
 bool has_branches(const ModelRequest& r) {
@@ -50,7 +64,8 @@ bool has_branches(const ModelRequest& r) {
   return false;
 }
 
-Model::Model(const Case& c) : case_(c), groups_(cache_groups(c)) {
+Model::Model(const Case& c, const ModelOptions& options)
+    : case_(c), options_(options), groups_(cache_groups(c)) {
   KV_CHECK(c.engine.has_value(), "a case for the kernel level has no history");
 }
 
@@ -95,7 +110,7 @@ void Model::extend_stream(ModelRequest& r, uint64_t length) {
 
 void Model::forget(RequestId request) {
   const auto found = requests_.find(request);
-  streams_[request] = std::move(found->second.stream);
+  if (options_.keep_gone) streams_[request] = std::move(found->second.stream);
   old_handles_[request] = found->second.handle;
   requests_.erase(found);
 }

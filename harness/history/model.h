@@ -77,9 +77,13 @@ struct Touched {
   uint64_t begin = 0, end = 0;
 };
 
+struct ModelOptions {
+  bool keep_gone = true;  // the tokens of requests that are gone, for those that begin like them
+};
+
 class Model {
  public:
-  explicit Model(const Case& c);
+  explicit Model(const Case& c, const ModelOptions& options = {});
 
   /// Nothing: the operation has no call here (restore of what was never saved).
   std::optional<Planned> plan(const Op& op, const Told* told = nullptr);
@@ -164,6 +168,7 @@ class Model {
   void end_steps(uint64_t number);
 
   const Case& case_;
+  ModelOptions options_;
   std::vector<CacheGroup> groups_;
   const Told* told_ = nullptr;  // of the operation that is being planned
   std::map<RequestId, ModelRequest> requests_;
@@ -180,10 +185,12 @@ class Model {
 /// What slot `slots.size()` holds when the request's stream goes on.
 StoredToken next_stored(const ModelRequest& r, const std::vector<StoredToken>& slots,
                         uint64_t token, uint64_t data_seed);
-/// Appends the tokens of a row: one after another, or each behind its parent in a tree.
-void append_stored(const ModelRequest& r, std::vector<StoredToken>& slots,
-                   const std::vector<uint64_t>& tokens, const std::vector<int32_t>& parents,
-                   uint64_t data_seed);
+/// What the tokens of a row become behind `slots`: one after another, or each behind its parent in
+/// a tree.
+std::vector<StoredToken> appended_tokens(const ModelRequest& r,
+                                         const std::vector<StoredToken>& slots,
+                                         const std::vector<uint64_t>& tokens,
+                                         const std::vector<int32_t>& parents, uint64_t data_seed);
 
 /// The groups of a case: those it lists, or one of all layers.
 std::vector<CacheGroup> cache_groups(const Case& c);

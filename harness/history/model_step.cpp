@@ -16,8 +16,8 @@ const std::vector<StoredToken>& cache_of(const ModelRequest& r, bool draft) {
 }
 
 // A row brings its request to what the case has asked for so far; the draft model appends as asked.
-uint32_t appended_tokens(const ModelRequest& r, const op::StepRow& row, const op::Step& step,
-                         uint32_t tokens_max) {
+uint32_t append_count(const ModelRequest& r, const op::StepRow& row, const op::Step& step,
+                      uint32_t tokens_max) {
   if (step.draft) return std::min(row.append, tokens_max);
   const uint64_t wanted = r.scheduled + row.append;
   const uint64_t missing = wanted - std::min<uint64_t>(wanted, r.slots.size());
@@ -82,13 +82,14 @@ call::StepRow Model::plan_row(ModelRequest& r, const op::StepRow& row, bool draf
                      .tree_parents = row.tree_parents,
                      .cancel_before_layer = row.cancel_before_layer};
   extend_stream(r, length + row.append);
-  std::vector<StoredToken> after = slots;
   for (uint64_t i = length; i < length + row.append; ++i) call.tokens.push_back(r.stream[i]);
-  append_stored(r, after, call.tokens, row.tree_parents, case_.data.seed);
   const uint64_t told = std::max(row.append, row.queries);
-  for (uint64_t i = after.size() - told; i < after.size(); ++i) {
-    call.histories.push_back(after[i].history);
-    call.previous.push_back(after[i].previous);
+  const std::vector<StoredToken> appended =
+      appended_tokens(r, slots, call.tokens, row.tree_parents, case_.data.seed);
+  for (uint64_t i = length + row.append - told; i < length + row.append; ++i) {
+    const StoredToken& token = i < length ? slots[i] : appended[i - length];
+    call.histories.push_back(token.history);
+    call.previous.push_back(token.previous);
   }
   return call;
 }
@@ -117,7 +118,7 @@ std::optional<Planned> Model::plan_op(const op::Step& step) {
     }
     op::StepRow row = asked;
     if (told_ != nullptr && !follow(*r, told_->tokens.at(i), row, step.draft)) continue;
-    if (told_ == nullptr) row.append = appended_tokens(*r, asked, step, engine().step_tokens_max);
+    if (told_ == nullptr) row.append = append_count(*r, asked, step, engine().step_tokens_max);
     row.speculative = std::min(row.speculative, row.append);
     if (row.append != asked.append) row.tree_parents.clear();
     // Earlier slots may have expired.
@@ -147,8 +148,9 @@ void Model::apply_row(const call::StepRow& row, bool draft) {
   KV_CHECK(r != nullptr, "a row of no request must be refused");
   auto& slots = cache_of(*r, draft);
   const uint64_t begin = slots.size();
-  if (!draft && !row.tree_parents.empty()) r->tree_begin = begin;
-  append_stored(*r, slots, row.tokens, row.tree_parents, case_.data.seed);
+  if (!draft) r->tree_begin = begin;  // what lies before is a path, or the row is refused
+  const auto appended = appended_tokens(*r, slots, row.tokens, row.tree_parents, case_.data.seed);
+  slots.insert(slots.end(), appended.begin(), appended.end());
   if (!draft && row.append > 0) r->settled = slots.size() - row.speculative;
   if (row.cancel_before_layer == 0) return touch(row.request, begin, slots.size(), draft);
   forget(row.request);

@@ -9,6 +9,8 @@
 namespace kv {
 namespace {
 
+constexpr size_t kSlotsRead = 1u << 16;  // at once: a bound of one message
+
 // The first bytes of both, for a person.
 std::string bytes_text(std::span<const std::byte> bytes) {
   std::string text;
@@ -28,8 +30,18 @@ void Provenance::want(const SlotPlace& place, const Expected& expected) {
   expected_.push_back(expected);
 }
 
-MaybeFinding Provenance::compare(CacheKind cache, const std::vector<SlotPlace>& places,
-                                 const std::vector<Expected>& expected) {
+MaybeFinding Provenance::compare_all(CacheKind cache) {
+  for (size_t begin = 0; begin < places_.size(); begin += kSlotsRead) {
+    const size_t count = std::min(kSlotsRead, places_.size() - begin);
+    auto found = compare(cache, std::span<const SlotPlace>(places_).subspan(begin, count),
+                         std::span<const Expected>(expected_).subspan(begin, count));
+    if (found) return found;
+  }
+  return std::nullopt;
+}
+
+MaybeFinding Provenance::compare(CacheKind cache, std::span<const SlotPlace> places,
+                                 std::span<const Expected> expected) {
   const std::vector<SlotBytes> got = engine_.read(cache, places);
   slots_read_ += places.size();
   for (size_t i = 0; i < places.size(); ++i) {
@@ -89,46 +101,76 @@ MaybeFinding Provenance::check_slots(const Model& model, const EngineState& stat
       }
     }
   }
-  return compare(touched.draft ? CacheKind::kDraft : CacheKind::kTarget, places_, expected_);
+  return compare_all(touched.draft ? CacheKind::kDraft : CacheKind::kTarget);
+}
+
+uint64_t Provenance::follow(const PrefixState& prefix, uint64_t before, uint64_t slot) {
+  Path& path = paths_[prefix.tokens.all().data()];
+  if (path.check == 0 || path.before != before || path.slot != slot) {
+    path = {.tokens = prefix.tokens, .before = before, .slot = slot, .after = before};
+    for (const uint64_t token : prefix.tokens.all()) {
+      path.after = path_next(path.after, token, slot++);
+    }
+  }
+  path.check = checks_;
+  return path.after;
+}
+
+void Provenance::forget_paths(size_t prefixes) {
+  if (paths_.size() <= 2 * prefixes + 64) return;
+  std::erase_if(paths_, [this](const auto& path) { return path.second.check < checks_; });
+}
+
+void Provenance::want_page(const PrefixState& prefix, uint32_t group, uint64_t before,
+                           uint64_t slot) {
+  uint32_t layer = 0;
+  for (uint32_t g = 0; g < group; ++g) layer += groups_[g].layers;
+  const auto page = static_cast<uint32_t>(prefix.pages[group]);
+  uint64_t in_page = 0;
+  for (const uint64_t token : prefix.tokens.all()) {
+    const uint64_t history = path_next(before, token, slot);
+    const StoredToken stored{.token = token,
+                             .history = history,
+                             .previous = slot == 0 ? 0 : before,
+                             .position = prefix.position_offset + static_cast<int64_t>(slot)};
+    for (uint32_t l = layer; l < layer + groups_[group].layers; ++l) {
+      want({.by_page = true, .holder = page, .slot = in_page, .layer = l}, {stored, {.layer = l}});
+    }
+    before = history;
+    ++slot, ++in_page;
+  }
 }
 
 MaybeFinding Provenance::check_prefixes(const EngineState& state, bool everything) {
-  // The end of each prefix: history and number of slots.
-  std::vector<std::pair<uint64_t, uint64_t>> ends;
+  struct End {
+    uint64_t history, slots;
+  };
+  std::vector<End> ends;  // of each prefix
+  ends.reserve(state.prefixes.size());
   places_.clear();
   expected_.clear();
-  std::map<uint32_t, uint64_t> now;
+  ++checks_;
+  std::unordered_map<uint32_t, uint64_t> now;
+  now.reserve(state.prefixes.size());
   for (const PrefixState& prefix : state.prefixes) {
-    auto [history, slot] =
-        prefix.parent < 0 ? std::pair(path_root(case_.data.seed, prefix.side_input), uint64_t{0})
-                          : ends[static_cast<size_t>(prefix.parent)];
-    std::vector<StoredToken> tokens;
-    for (const uint64_t token : prefix.tokens) {
-      const uint64_t before = history;
-      history = path_next(before, token, slot);
-      tokens.push_back({.token = token,
-                        .history = history,
-                        .previous = slot == 0 ? 0 : before,
-                        .position = prefix.position_offset + static_cast<int64_t>(slot)});
-      ++slot;
-    }
-    ends.emplace_back(history, slot);
-    uint32_t layer = 0;
-    for (size_t g = 0; g < groups_.size(); layer += groups_[g].layers, ++g) {
+    const auto [before, slot] = prefix.parent < 0
+                                    ? End{path_root(case_.data.seed, prefix.side_input), 0}
+                                    : ends[static_cast<size_t>(prefix.parent)];
+    const uint64_t history = follow(prefix, before, slot);
+    ends.push_back({history, slot + prefix.tokens.all().size()});
+    for (uint32_t g = 0; g < groups_.size(); ++g) {
       if (prefix.pages[g] < 0) continue;
       const auto page = static_cast<uint32_t>(prefix.pages[g]);
       now[page] = history;
       const auto known = verified_.find(page);
-      if (!everything && known != verified_.end() && known->second == history) continue;
-      for (uint32_t l = layer; l < layer + groups_[g].layers; ++l) {
-        for (size_t i = 0; i < tokens.size(); ++i) {
-          want({.by_page = true, .holder = page, .slot = i, .layer = l}, {tokens[i], {.layer = l}});
-        }
+      if (everything || known == verified_.end() || known->second != history) {
+        want_page(prefix, g, before, slot);
       }
     }
   }
+  forget_paths(state.prefixes.size());
   verified_ = std::move(now);
-  return compare(CacheKind::kTarget, places_, expected_);
+  return compare_all(CacheKind::kTarget);
 }
 
 }  // namespace kv

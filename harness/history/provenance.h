@@ -7,7 +7,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "harness/history/content.h"
@@ -33,15 +34,28 @@ class Provenance {
     StoredToken token;
     ContentLayer layer;
   };
-  MaybeFinding compare(CacheKind cache, const std::vector<SlotPlace>& places,
-                       const std::vector<Expected>& expected);
+  MaybeFinding compare_all(CacheKind cache);  // what has been wanted
+  MaybeFinding compare(CacheKind cache, std::span<const SlotPlace> places,
+                       std::span<const Expected> expected);
   void want(const SlotPlace& place, const Expected& expected);
 
   const Case& case_;
   Engine& engine_;
   Content content_;
   std::vector<CacheGroup> groups_;
-  std::map<uint32_t, uint64_t> verified_;  // page -> history of its published last token
+  /// Where the tokens of a page lead from a prefix.
+  struct Path {
+    PageTokens tokens;  // kept, so that its address stays its own
+    uint64_t before = 0, slot = 0, after = 0;
+    uint64_t check = 0;  // the last one that met it
+  };
+  uint64_t follow(const PrefixState& prefix, uint64_t before, uint64_t slot);
+  void want_page(const PrefixState& prefix, uint32_t group, uint64_t before, uint64_t slot);
+  void forget_paths(size_t prefixes);
+
+  std::unordered_map<const void*, Path> paths_;  // by the address of the tokens; looked up only
+  uint64_t checks_ = 0;
+  std::unordered_map<uint32_t, uint64_t> verified_;  // page -> history of its published last token
   std::vector<SlotPlace> places_;
   std::vector<Expected> expected_;
   std::vector<std::byte> buffer_;

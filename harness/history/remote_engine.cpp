@@ -19,7 +19,7 @@ EngineReply RemoteEngine::ask(const EngineRequest& request) {
   if (!worker_ended() && worker_.submit(FrameType::kEngine, encode(request))) {
     WorkerEvent event = worker_.receive();
     if (const auto* frame = std::get_if<Frame>(&event)) {
-      auto decoded = decode_engine_reply(frame->payload);
+      auto decoded = decode_engine_reply(frame->payload, heard_);
       if (frame->type == FrameType::kEnd && decoded && is_sound(*decoded)) {
         for (const std::string& finding : decoded->device_findings) {
           device_findings_.push_back(finding);
@@ -41,6 +41,7 @@ EngineReply RemoteEngine::ask(const EngineRequest& request) {
 }
 
 Result<void> RemoteEngine::create(const Case& c) {
+  heard_ = {};
   const EngineReply reply = ask(request::Create{case_to_json(c)});
   if (reply.error) return *reply.error;
   return {};

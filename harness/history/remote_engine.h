@@ -34,6 +34,7 @@ class RemoteEngine final : public Engine {
 
   WorkerProcess& worker_;
   EngineReply last_;  // of perform
+  PagesHeard heard_;
   std::vector<std::string> device_findings_;
   std::string ending_;
 };

@@ -173,6 +173,9 @@ typedef struct kv_snapshot_prefix {
   int64_t position_offset;        /* of the request's: part of the identity, as positions are */
   const uint64_t* tokens;         /* [page_slots] */
   const int32_t* pages;           /* [group_count]; -1: evicted, or never published */
+  uint64_t identity;              /* of this prefix as long as it is there, and of no other one
+                                     ever: its parent and tokens stay what they are, and kverify
+                                     need not look at all tokens after each call. 0: not told */
 } kv_snapshot_prefix;
 
 /* Slots that the last operation copied before anything else, within the pool, in every layer of

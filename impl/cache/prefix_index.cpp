@@ -52,7 +52,11 @@ NodeId PrefixIndex::add(NodeId parent, const PrefixRoot& root, std::span<const T
   const NodeId node = unused_;
   Node& n = nodes_[index_of(node)];
   unused_ = n.next;
-  n = {.parent = parent, .hash = hash_of(parent, root, tokens), .root = root};
+  n = {.parent = parent,
+       .depth = parent == kNoNode ? 1 : depth(parent) + 1,
+       .hash = hash_of(parent, root, tokens),
+       .identity = ++added_,
+       .root = root};
   std::ranges::copy(tokens, tokens_.get() + index_of(node) * size_.page_slots);
   n.next = bucket(n.hash);
   bucket(n.hash) = node;

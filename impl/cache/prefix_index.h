@@ -42,6 +42,8 @@ class PrefixIndex {
   void release(NodeId node);
 
   NodeId parent(NodeId node) const { return nodes_[index_of(node)].parent; }
+  /// Pages of the prefix.
+  int32_t depth(NodeId node) const { return nodes_[index_of(node)].depth; }
   Page page(NodeId node, Group group) const { return pages_[page_index(node, group)]; }
   /// A page holds its node. The place must be empty.
   void set_page(NodeId node, Group group, Page page);
@@ -50,6 +52,8 @@ class PrefixIndex {
 
   // For snapshots.
   int64_t capacity() const { return static_cast<int64_t>(nodes_.size()); }
+  /// Of one prefix, from add() to its end; no other one ever has it. From 1 on.
+  uint64_t identity(NodeId node) const { return nodes_[index_of(node)].identity; }
   bool is_used(NodeId node) const { return nodes_[index_of(node)].holders > 0; }
   const PrefixRoot& root(NodeId node) const { return nodes_[index_of(node)].root; }
   std::span<const Token> tokens(NodeId node) const {
@@ -61,7 +65,8 @@ class PrefixIndex {
   struct Node {
     NodeId parent = kNoNode, next = kNoNode;  // next: in the bucket, or in the list of unused nodes
     uint32_t holders = 0;
-    uint64_t hash = 0;
+    int32_t depth = 1;
+    uint64_t hash = 0, identity = 0;
     PrefixRoot root;
   };
   size_t page_index(NodeId node, Group group) const {
@@ -76,6 +81,7 @@ class PrefixIndex {
   std::unique_ptr<Token[]> tokens_;  // [node][page_slots]; memory is touched when it is used
   std::vector<NodeId> buckets_;
   NodeId unused_ = kNoNode;
+  uint64_t added_ = 0;
 };
 
 }  // namespace kvattn

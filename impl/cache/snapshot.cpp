@@ -21,7 +21,7 @@ RequestSnapshot snapshot_of(const Request& r, const Content& c, const Handle& ha
 /// Parents before children: nodes by depth, then by number.
 std::vector<PrefixSnapshot> prefixes_of(const PrefixIndex& index, int32_t groups) {
   struct Place {
-    int64_t depth;
+    int32_t depth;
     NodeId node;
     auto operator<=>(const Place&) const = default;
   };
@@ -29,9 +29,7 @@ std::vector<PrefixSnapshot> prefixes_of(const PrefixIndex& index, int32_t groups
   for (int64_t i = 0; i < index.capacity(); ++i) {
     const auto node = static_cast<NodeId>(i);
     if (!index.is_used(node)) continue;
-    int64_t depth = 0;
-    for (NodeId n = node; n != kNoNode; n = index.parent(n)) ++depth;
-    places.push_back({depth, node});
+    places.push_back({index.depth(node), node});
   }
   std::ranges::sort(places);
   std::vector<int32_t> entry(index.capacity(), -1);
@@ -42,8 +40,8 @@ std::vector<PrefixSnapshot> prefixes_of(const PrefixIndex& index, int32_t groups
     p.parent = parent == kNoNode ? -1 : entry[index_of(parent)];
     p.side_input = index.root(place.node).side_input;
     p.position_offset = index.root(place.node).position_offset;
-    const auto tokens = index.tokens(place.node);
-    p.tokens.assign(tokens.begin(), tokens.end());
+    p.identity = index.identity(place.node);
+    p.tokens = index.tokens(place.node);
     for (int32_t g = 0; g < groups; ++g) p.pages.push_back(index.page(place.node, Group{g}));
     entry[index_of(place.node)] = static_cast<int32_t>(all.size());
     all.push_back(std::move(p));

@@ -281,7 +281,7 @@ kv_status snapshot(kv_engine* e, uint32_t cache, kv_snapshot* out, kv_error* why
   const PagedCache& c = e->engine->cache(draft);
   CacheSnapshot now = c.snapshot();
   now.steps_in_flight = e->engine->steps_in_flight(draft);
-  *out = e->snapshot.fill(now, c, e->engine->last_copies(draft));
+  *out = e->snapshot.fill(std::move(now), c, e->engine->last_copies(draft));
   return KV_OK;
 }
 

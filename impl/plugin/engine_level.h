@@ -43,7 +43,7 @@ class StubModel final : public Model {
 /// kv_snapshot and all that it points to.
 class SnapshotArrays {
  public:
-  kv_snapshot fill(const CacheSnapshot& snapshot, const PagedCache& cache,
+  kv_snapshot fill(CacheSnapshot snapshot, const PagedCache& cache,
                    std::span<const SlotCopy> copies);
 
  private:

@@ -46,9 +46,9 @@ std::vector<int32_t>& SnapshotArrays::keep(std::vector<int32_t> list) {
   return numbers_.back();
 }
 
-kv_snapshot SnapshotArrays::fill(const CacheSnapshot& snapshot, const PagedCache& cache,
+kv_snapshot SnapshotArrays::fill(CacheSnapshot snapshot, const PagedCache& cache,
                                  std::span<const SlotCopy> copies) {
-  snapshot_ = snapshot;
+  snapshot_ = std::move(snapshot);
   numbers_.clear();
   requests_.clear();
   prefixes_.clear();
@@ -77,13 +77,14 @@ kv_snapshot SnapshotArrays::fill(const CacheSnapshot& snapshot, const PagedCache
                          .pages = keep(std::move(table)).data()});
   }
   for (const PrefixSnapshot& p : snapshot_.prefixes) {
-    static_assert(sizeof(Token) == sizeof(uint64_t));
+    static_assert(sizeof(Token) == sizeof(uint64_t) && sizeof(Page) == sizeof(int32_t));
     prefixes_.push_back({.struct_bytes = sizeof(kv_snapshot_prefix),
                          .parent = p.parent,
                          .side_input = index_of(p.side_input),
                          .position_offset = p.position_offset,
                          .tokens = reinterpret_cast<const uint64_t*>(p.tokens.data()),
-                         .pages = keep(numbers<int32_t>(p.pages)).data()});
+                         .pages = reinterpret_cast<const int32_t*>(p.pages.data()),
+                         .identity = p.identity});
   }
   for (const SlotCopy& c : copies) copies_.push_back(copy_of(c));
   const PagedCacheConfig& config = cache.config();

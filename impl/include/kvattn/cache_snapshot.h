@@ -1,9 +1,11 @@
 // Purpose: what a PagedCache believes, for checks and for people.
-// Contract: plain values, a copy; making one allocates and is no part of serving.
+// Contract: plain values, a copy, but for the tokens of prefixes, which live until the next
+// operation; making one allocates and is no part of serving.
 // Example:  for (const auto& r : cache.snapshot().requests) print(r.request, r.tables[0]);
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "kvattn/units.h"
@@ -27,11 +29,12 @@ struct RequestSnapshot {
 
 /// A node of the prefix tree.
 struct PrefixSnapshot {
-  int32_t parent = -1;  // an earlier entry
+  int32_t parent = -1;    // an earlier entry
+  uint64_t identity = 0;  // no other prefix ever has it
   SideInput side_input = {};
   int64_t position_offset = 0;
-  std::vector<Token> tokens;  // of one page
-  std::vector<Page> pages;    // [group]; kNoPage: not published, or evicted
+  std::span<const Token> tokens;  // of one page
+  std::vector<Page> pages;        // [group]; kNoPage: not published, or evicted
 };
 
 /// Counted since create.
