@@ -8,7 +8,9 @@
 
 #include "harness/case/json.h"
 #include "harness/case/names.h"
+#include "harness/core/hash.h"
 #include "harness/gen/draw_history.h"
+#include "harness/history/engine_wire.h"
 #include "harness/history/judge.h"
 #include "harness/history/local_engine.h"
 #include "properties/engine_plugin.h"
@@ -17,6 +19,35 @@ namespace kv::props {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Hears every answer and every state on the way to the judge.
+class Heard final : public Engine {
+ public:
+  Heard(Engine& engine, Hasher& hasher) : engine_(engine), hasher_(hasher) {}
+  Answer perform(const Call& call) override {
+    EngineReply reply{.answer = engine_.perform(call)};
+    add(reply);
+    return std::move(reply.answer);
+  }
+  Result<EngineState> snapshot(CacheKind cache) override {
+    Result<EngineState> state = engine_.snapshot(cache);
+    EngineReply reply;
+    if (state.ok()) reply.target = *state;
+    add(reply);
+    return state;
+  }
+  std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) override {
+    return engine_.read(cache, places);
+  }
+
+ private:
+  void add(const EngineReply& reply) {
+    PagesTold told;
+    hasher_.add_bytes(encode(reply, told));
+  }
+  Engine& engine_;
+  Hasher& hasher_;
+};
 
 std::string met_text(const HistoryStats& stats) {
   std::string text = "met       ";
@@ -51,6 +82,7 @@ int run(const std::string& path, uint64_t histories, uint64_t seed) {
     return 2;
   }
   HistoryStats all;
+  Hasher hasher;  // of all answers and states
   uint64_t unsupported = 0;
   const auto started = Clock::now();
   for (uint64_t i = 0; i < histories; ++i) {
@@ -65,7 +97,8 @@ int run(const std::string& path, uint64_t histories, uint64_t seed) {
       fmt::print("history {}: {}\n", i, engine.error().message);
       return 1;
     }
-    const HistoryResult result = run_history(c, **engine, {});
+    Heard heard(**engine, hasher);
+    const HistoryResult result = run_history(c, heard, {});
     all += result.stats;
     if (!result.finding) continue;
     const HistoryFinding& f = *result.finding;
@@ -79,6 +112,7 @@ int run(const std::string& path, uint64_t histories, uint64_t seed) {
       "refused, {} without room; {} slots read\n{}",
       histories, seed, unsupported, all.operations, all.calls, all.succeeded, all.refused,
       all.exhausted, all.slots_read, met_text(all));
+  fmt::print("digest     {:016x} of all answers and states\n", hasher.digest());
   fmt::print("time       {:.1f} s, {:.0f} operations/s (never compared)\n", seconds,
              static_cast<double>(all.operations) / seconds);
   return histories < 1000 || all_met(all) ? 0 : 1;

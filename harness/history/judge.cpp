@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "harness/history/budget_checks.h"
+
 namespace kv {
 
 HistoryStats& HistoryStats::operator+=(const HistoryStats& other) {
@@ -35,7 +37,7 @@ HistoryJudge::HistoryJudge(const Case& c, Engine& engine, const JudgeSettings& s
     : case_(c),
       engine_(engine),
       settings_(settings),
-      model_(c),
+      model_(c, {.keep_gone = settings.keep_gone}),
       provenance_(c, engine),
       values_(c, settings.value_steps, settings.conventions, settings.echo) {}
 
@@ -72,6 +74,7 @@ MaybeFinding HistoryJudge::perform_now(const Op& op, const Told* told) {
     model_.apply(*planned, answer);
     if (settings_.keep_happened && answer.status == CallStatus::kOk) keep(op, *planned);
     found = check_state(*planned, answer);
+    if (!found) found = check_budget(model_);
   }
   if (!found) found = check_bytes();
   if (!found) found = check_values(*planned, answer);
@@ -129,6 +132,9 @@ MaybeFinding HistoryJudge::check_state(const Planned& planned, const Answer& ans
     flying_writes.insert(flying_writes.end(), flying.written.begin(), flying.written.end());
   }
   if (auto found = check_index_shape(state_, flying_writes)) return found;
+  if (!std::holds_alternative<call::Defrag>(planned.call)) {
+    if (auto found = check_settled(before_, state_, model_)) return found;
+  }
   const bool first = before_.page_count == 0;
   if (answer.status != CallStatus::kOk && !first) {
     const std::string changed = first_difference(before_, state_);

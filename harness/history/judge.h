@@ -65,6 +65,7 @@ struct JudgeSettings {
   Conventions conventions = {};
   Echo* echo = nullptr;  // hears all outputs
   bool keep_happened = false;
+  bool keep_gone = true;  // see ModelOptions
 };
 
 class HistoryJudge {
@@ -88,6 +89,7 @@ class HistoryJudge {
   MaybeFinding check_values(const Planned& planned, const Answer& answer);
   MaybeFinding check_answer(const Planned& planned, const Answer& answer) const;
   MaybeFinding check_no_room(const Planned& planned) const;
+  bool needs_room(const Call& call) const;
   MaybeFinding check_admitted(const Planned& planned, const Answer& answer);
   MaybeFinding check_state(const Planned& planned, const Answer& answer);
   MaybeFinding check_fence(const Planned& planned, const Answer& answer);

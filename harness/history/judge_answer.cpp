@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "harness/case/limits.h"
+#include "harness/history/budget_checks.h"
 #include "harness/history/judge.h"
 
 namespace kv {
@@ -11,6 +12,7 @@ namespace {
 
 constexpr RequestId kCanary{limits::kRequestIdMax - 1};
 constexpr uint64_t kCanaryTokens = 3;
+constexpr uint32_t kCanariesMax = 8;
 
 uint64_t pages_for(uint64_t slots, uint64_t page_slots) {
   return (slots + page_slots - 1) / page_slots;
@@ -69,18 +71,31 @@ MaybeFinding HistoryJudge::check_no_room(const Planned& planned) const {
                     "cached",
                     needed, state_.free.size(), state_.cached.size()));
   }
-  if (std::holds_alternative<call::Admit>(planned.call)) {
-    const auto& requests = model_.requests();
-    const bool idle = std::none_of(requests.begin(), requests.end(), [](const auto& item) {
-      return item.second.life == Life::kActive;
-    });
-    if (!idle || requests.size() >= model_.engine().request_max ||
-        planned.expect != Expect::kSuccessOrNoRoom) {
-      return std::nullopt;
-    }
-    return stuck("no room for a request, though none is active");
+  if (planned.expect != Expect::kSuccessOrNoRoom || !needs_room(planned.call)) return std::nullopt;
+  return stuck(
+      fmt::format("no room for a request, though {} are active, in {} batch slots, and "
+                  "their worst cases and its own fit into the pool",
+                  std::count_if(model_.requests().begin(), model_.requests().end(),
+                                [](const auto& item) { return item.second.life == Life::kActive; }),
+                  model_.engine().batch_slots));
+}
+
+// Whether the call adds an active request that has to find room.
+bool HistoryJudge::needs_room(const Call& call) const {
+  if (const auto* admit = std::get_if<call::Admit>(&call)) {
+    return must_have_room(model_, admit->slots_max, true);
   }
-  return std::nullopt;
+  if (const auto* restore = std::get_if<call::Restore>(&call)) {
+    return must_have_room(model_, restore->admission.slots_max, true);
+  }
+  if (const auto* resume = std::get_if<call::Resume>(&call)) {
+    return must_have_room(model_, model_.find(resume->request)->slots_max, false);
+  }
+  const auto* fork = std::get_if<call::Fork>(&call);
+  // A draft cache may be too small for a copy.
+  const bool copies_target_only = model_.engine().draft_layers == 0;
+  return fork != nullptr && copies_target_only &&
+         must_have_room(model_, model_.find(fork->parent)->slots_max, true);
 }
 
 MaybeFinding HistoryJudge::check_admitted(const Planned& planned, const Answer& answer) {
@@ -199,10 +214,20 @@ MaybeFinding HistoryJudge::finish() {
   if (auto found = epilogue(op::Evict{case_.pool.page_count})) return found;
   if (auto found = check_empty()) return finding(found);
   const uint64_t slots = std::min<uint64_t>(kCanaryTokens, model_.engine().context_limit);
-  const std::vector<Op> canary = {
+  std::vector<Op> canary = {
       op::Admit{.request = kCanary, .prompt_tokens = slots, .slots_max = slots},
       op::Step{.rows = {{.request = kCanary, .append = static_cast<uint32_t>(slots)}}},
-      op::Complete{0}, op::Finish{kCanary}, op::Evict{case_.pool.page_count}};
+      op::Complete{0}};
+  // In each of the other batch slots there is room, too.
+  const uint32_t others = std::min(model_.engine().batch_slots, kCanariesMax) - 1;
+  for (uint32_t i = 1; i <= others; ++i) {
+    canary.emplace_back(op::Admit{.request = RequestId(kCanary.value - i), .slots_max = 1});
+  }
+  canary.emplace_back(op::Finish{kCanary});
+  for (uint32_t i = 1; i <= others; ++i) {
+    canary.emplace_back(op::Cancel{RequestId(kCanary.value - i)});
+  }
+  canary.emplace_back(op::Evict{case_.pool.page_count});
   for (const Op& op : canary) {
     const bool needless = std::holds_alternative<op::Complete>(op) && model_.in_flight().empty();
     if (needless) continue;

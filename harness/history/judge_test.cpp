@@ -71,7 +71,9 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{Fault::kInversePermutation, {kLengths}},
         Planted{Fault::kShiftKeepsBytes, {kProvenance}},
         Planted{Fault::kSwapLosesPage, {kProvenance}}, Planted{Fault::kRestoreAnything, {kAnswer}},
-        Planted{Fault::kNoRoom, {kProgress}}, Planted{Fault::kStuckBatchSlot, {kLengths}}));
+        Planted{Fault::kNoRoom, {kProgress}}, Planted{Fault::kStuckBatchSlot, {kLengths}},
+        Planted{Fault::kLeakBatchSlot, {kProgress}}, Planted{Fault::kAdmitAnything, {kAnswer}},
+        Planted{Fault::kPublishSpeculation, {kIndex}}));
 
 TEST(Judge, IsSilentOnACorrectEngine) {
   HistoryStats all;

@@ -224,4 +224,53 @@ MaybeFinding check_index_shape(const EngineState& state,
   return std::nullopt;
 }
 
+namespace {
+
+/// Who holds a page, and in whose eyes its slots may still be taken back.
+struct Holders {
+  const ModelRequest* unsettled = nullptr;
+  bool settled = false;
+};
+void add_holders(int32_t page, const EngineState& state, const Model& model, Holders& holders) {
+  for (const RequestState& r : state.requests) {
+    if (r.life != Life::kActive) continue;
+    const ModelRequest* known = model.find(r.request);
+    for (const auto& table : r.tables) {
+      const auto found = std::find(table.begin(), table.end(), page);
+      if (found == table.end()) continue;
+      const auto end = static_cast<uint64_t>(found - table.begin() + 1) * state.page_slots;
+      if (known == nullptr || end <= known->settled) {
+        holders.settled = true;
+      } else {
+        holders.unsettled = known;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+MaybeFinding check_settled(const EngineState& before, const EngineState& after,
+                           const Model& model) {
+  const std::vector<bool> was = published_pages(before);
+  for (const PrefixState& prefix : after.prefixes) {
+    for (const int32_t page : prefix.pages) {
+      const auto number = static_cast<uint32_t>(page);
+      if (page < 0 || (number < was.size() && was[number])) continue;
+      // Who settled it may have let it go at once, behind a window, or be gone.
+      Holders holders;
+      add_holders(page, before, model, holders);
+      add_holders(page, after, model, holders);
+      if (holders.settled || holders.unsettled == nullptr) continue;
+      HistoryFinding found = wrong_page(
+          CheckClass::kIndex, number,
+          fmt::format("page {} of request {} is published, but slots from {} on are speculative",
+                      page, holders.unsettled->request.value, holders.unsettled->settled));
+      found.request = holders.unsettled->request;
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace kv

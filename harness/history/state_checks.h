@@ -31,6 +31,11 @@ MaybeFinding check_lengths(const EngineState& state, const Model& model, bool dr
 MaybeFinding check_index_shape(const EngineState& state,
                                const std::vector<uint32_t>& flying_writes);
 
+/// Of the pages that an operation has published, each that active requests hold is settled for one
+/// who holds it or did before: none of its slots is speculative there. Not after a defrag, which
+/// renames pages.
+MaybeFinding check_settled(const EngineState& before, const EngineState& after, const Model& model);
+
 /// What differs between two states, but for the copies of the last operation; "" for nothing.
 std::string first_difference(const EngineState& before, const EngineState& after);
 

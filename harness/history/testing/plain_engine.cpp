@@ -39,6 +39,19 @@ Answer PlainEngine::no_room() const {
   return {.status = CallStatus::kExhausted, .message = "there is no room"};
 }
 
+uint64_t PlainEngine::worst_pages(const Request& r) const {
+  return pages_for(r.admission.slots_max, case_.pool.page_slots) * target_.groups;
+}
+
+// Of the active requests, and so many pages more.
+bool PlainEngine::fits_budget(uint64_t more) const {
+  if (fault_ == Fault::kAdmitAnything) return true;
+  for (const auto& [id, r] : requests_) {
+    if (r.life == Life::kActive) more += worst_pages(r);
+  }
+  return more <= static_cast<uint64_t>(case_.pool.overcommit * case_.pool.page_count);
+}
+
 PlainEngine::Request* PlainEngine::find(RequestId id) {
   const auto found = requests_.find(id);
   return found == requests_.end() ? nullptr : &found->second;
@@ -49,7 +62,8 @@ PlainEngine::Request* PlainEngine::active(RequestId id) {
 }
 
 int32_t PlainEngine::free_batch_slot() const {
-  for (int32_t slot = 0; slot < static_cast<int32_t>(case_.engine->batch_slots); ++slot) {
+  const uint32_t slots = case_.engine->batch_slots - leaked_batch_slots_;
+  for (int32_t slot = 0; slot < static_cast<int32_t>(slots); ++slot) {
     const bool taken = std::any_of(requests_.begin(), requests_.end(), [slot](const auto& item) {
       return item.second.batch_slot == slot;
     });
@@ -146,19 +160,22 @@ void PlainEngine::publish() {
   const uint64_t page_slots = case_.pool.page_slots;
   if (!case_.engine->prefix_cache) return;
   for (const auto& [id, r] : requests_) {
-    if (r.life != Life::kActive || r.target.slots.size() < page_slots) continue;
+    const bool waits = fault_ != Fault::kPublishSpeculation && r.settled < page_slots;
+    if (r.life != Life::kActive || r.target.slots.size() < page_slots || waits) continue;
     PrefixState prefix{.side_input = r.admission.side_input,
                        .position_offset = r.admission.position_offset,
                        .tokens = {},
                        .pages = std::vector<int32_t>(target_.groups, kNoPage)};
+    std::vector<uint64_t> tokens;
     bool is_path = true;  // no gap before
     for (uint64_t i = 0; i < page_slots; ++i) {
       const StoredToken& token = r.target.slots[i];
-      prefix.tokens.push_back(token.token);
+      tokens.push_back(token.token);
       is_path &= token.previous == (i == 0 ? 0 : r.target.slots[i - 1].history) &&
                  token.position == prefix.position_offset + static_cast<int64_t>(i);
     }
-    if (fault_ == Fault::kPublishOtherTokens) ++prefix.tokens.back();
+    if (fault_ == Fault::kPublishOtherTokens) ++tokens.back();
+    prefix.tokens = std::move(tokens);
     uint32_t page = r.target.tables[0][0];
     if (fault_ == Fault::kPublishWithoutPage && !target_.free.empty()) page = target_.free[0];
     const bool known =

@@ -39,6 +39,9 @@ enum class Fault : uint8_t {
   kRestoreAnything,     // damaged bytes are taken
   kNoRoom,              // exhausted while pages are free
   kStuckBatchSlot,      // a cancelled request keeps its batch slot
+  kLeakBatchSlot,       // ... and nobody knows
+  kAdmitAnything,       // worst cases are not counted
+  kPublishSpeculation,  // tokens that may be taken back are published
 };
 
 class PlainEngine final : public Engine {
@@ -73,6 +76,7 @@ class PlainEngine final : public Engine {
     std::vector<std::vector<uint32_t>> host;  // [group]
     uint64_t recompute = 0;
     uint64_t tree_begin = 0;  // slots from here on may be branches
+    uint64_t settled = 0;     // slots before this one are not speculative
   };
   static bool has_branches(const Request& r);
 
@@ -98,6 +102,8 @@ class PlainEngine final : public Engine {
   Request* find(RequestId id);
   Request* active(RequestId id);
   int32_t free_batch_slot() const;
+  uint64_t worst_pages(const Request& r) const;
+  bool fits_budget(uint64_t more) const;
   Answer admitted(Request& r);
   const char* why_no_row(const call::StepRow& row, bool draft);
   uint64_t pages_missing(const Side& side, uint64_t length) const;
@@ -122,6 +128,7 @@ class PlainEngine final : public Engine {
   std::vector<uint64_t> flying_;         // steps
   std::vector<uint64_t> flying_drafts_;  // of them, the draft model's
   uint64_t launched_ = 0, handles_ = 0, failing_ = 0;
+  uint32_t leaked_batch_slots_ = 0;
 };
 
 }  // namespace kv

@@ -14,6 +14,7 @@ Answer PlainEngine::act(const call::Admit& admit) {
   if (slot < 0 || requests_.size() >= case_.engine->request_max) return no_room();
   Request r{.admission = admit, .handle = ++handles_, .batch_slot = slot};
   if (fault_ == Fault::kForgetOffset) r.admission.position_offset = 0;
+  if (!fits_budget(worst_pages(r))) return no_room();
   r.target.tables.resize(target_.groups);
   r.draft.tables.resize(1);
   return admitted(requests_[admit.request] = std::move(r));
@@ -100,6 +101,7 @@ Answer PlainEngine::act(const call::Step& step) {
     }
     if (!step.draft && !row.tree_parents.empty()) r.tree_begin = row.length;
     put(cache, side, tokens);
+    if (!step.draft && row.append > 0) r.settled = row.length + row.append - row.speculative;
   }
   flying_.push_back(++launched_);
   if (step.draft) flying_drafts_.push_back(launched_);
@@ -126,8 +128,11 @@ Answer PlainEngine::act(const call::Fork& fork) {
   if (find(fork.child) != nullptr) return refuse("the child exists already");
   const int32_t slot = free_batch_slot();
   if (slot < 0 || requests_.size() >= case_.engine->request_max) return no_room();
-  Request child{
-      .admission = parent->admission, .batch_slot = slot, .tree_begin = parent->tree_begin};
+  Request child{.admission = parent->admission,
+                .batch_slot = slot,
+                .tree_begin = parent->tree_begin,
+                .settled = parent->settled};
+  if (!fits_budget(worst_pages(child))) return no_room();
   child.target.tables.resize(target_.groups);
   child.draft.tables.resize(1);
   if (fault_ == Fault::kWriteSharedTail) {
@@ -165,6 +170,7 @@ Answer PlainEngine::act(const call::Reorder& reorder) {
     }
   }
   if (fault_ == Fault::kReorderNothing) return {};
+  uint64_t more = 0, less = 0;
   std::vector<Request> before;
   for (size_t i = 0; i < reorder.beams.size(); ++i) {
     RequestId source = reorder.sources[i];
@@ -173,7 +179,10 @@ Answer PlainEngine::act(const call::Reorder& reorder) {
       if (at != reorder.sources.end()) source = reorder.beams[at - reorder.sources.begin()];
     }
     before.push_back(*find(source));
+    more += worst_pages(before.back());
+    less += worst_pages(*find(reorder.beams[i]));
   }
+  if (more > less && !fits_budget(more - less)) return no_room();
   for (const bool draft : {false, true}) {
     uint64_t wanted = 0, held = 0;
     for (size_t i = 0; i < before.size(); ++i) {
@@ -194,6 +203,7 @@ Answer PlainEngine::act(const call::Reorder& reorder) {
     r.admission = before[i].admission;
     r.admission.owner = owner;
     r.tree_begin = before[i].tree_begin;
+    r.settled = before[i].settled;
     for (auto [cache, side, from] : {std::tuple(&target_, &r.target, &before[i].target),
                                      std::tuple(&draft_, &r.draft, &before[i].draft)}) {
       put(*cache, *side, from->slots);
@@ -214,6 +224,7 @@ Answer PlainEngine::act(const call::Truncate& truncate) {
   unpublish(target_, r->target, truncate.length);
   release(target_, r->target, truncate.length);
   r->tree_begin = std::min(r->tree_begin, truncate.length);
+  r->settled = truncate.length;
   if (r->draft.slots.size() > truncate.length) release(draft_, r->draft, truncate.length);
   return {};
 }
@@ -245,6 +256,7 @@ Answer PlainEngine::act(const call::Shift& shift) {
     put(*cache, *side, {slots.begin() + static_cast<ptrdiff_t>(begin), slots.end()});
   }
   if (!branches) r->tree_begin = r->target.slots.size();
+  r->settled = r->target.slots.size();
   return {};
 }
 
@@ -266,6 +278,8 @@ Answer PlainEngine::act(const call::Cancel& cancel) {
     r->life = Life::kPreempted;
     return {};
   }
+  const bool leaks = leaked_batch_slots_ + 1 < case_.engine->batch_slots;
+  if (fault_ == Fault::kLeakBatchSlot && leaks) ++leaked_batch_slots_;
   requests_.erase(cancel.request);
   return {};
 }
@@ -298,6 +312,7 @@ Answer PlainEngine::act(const call::Preempt& preempt) {
   release(draft_, r->draft, 0);
   r->recompute = kept.size();
   if (preempt.swap) r->target.slots = kept;
+  if (!preempt.swap) r->settled = 0;
   return {};
 }
 
@@ -308,7 +323,8 @@ Answer PlainEngine::act(const call::Resume& resume) {
   std::vector<StoredToken> kept;
   if (r->life == Life::kSwapped) kept = r->target.slots;
   Side empty;
-  if (slot < 0 || !can_take(target_, pages_missing(empty, kept.size()) * target_.groups)) {
+  if (slot < 0 || !fits_budget(worst_pages(*r)) ||
+      !can_take(target_, pages_missing(empty, kept.size()) * target_.groups)) {
     return no_room();
   }
   for (const auto& table : r->host) {
@@ -364,10 +380,12 @@ Answer PlainEngine::act(const call::Restore& restore) {
   const int32_t slot = free_batch_slot();
   Request r{.admission = restore.admission, .batch_slot = slot, .tree_begin = saved.tree_begin};
   const uint64_t pages = pages_missing(r.target, saved.target.slots.size()) * target_.groups;
-  if (slot < 0 || requests_.size() >= case_.engine->request_max || !can_take(target_, pages)) {
+  if (slot < 0 || requests_.size() >= case_.engine->request_max || !fits_budget(worst_pages(r)) ||
+      !can_take(target_, pages)) {
     return no_room();
   }
   r.handle = ++handles_;
+  r.settled = saved.target.slots.size();
   r.target.tables.resize(target_.groups);
   r.draft.tables.resize(1);
   put(target_, r.target, saved.target.slots);
