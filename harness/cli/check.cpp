@@ -198,11 +198,13 @@ class Check {
           fmt::format("  stopped     after {} findings, {} distinct; --keep-going goes on\n",
                       findings_.total(), findings_.distinct()));
     if (stopped_by_user) output_.say("  stopped     interrupted\n");
+    const double time = seconds();
     output_.say(
-        fmt::format("machine (never compared)\n  time        {:.1f} s, {:.1f} cases/s, "
+        fmt::format("machine (never compared)\n  time        {:.1f} s, {:.1f} cases/s, {}"
                     "{:.1f} million warp instructions/s\n",
-                    seconds(), static_cast<double>(summary_.cases) / seconds(),
-                    static_cast<double>(warp_instructions_) / seconds() / 1e6));
+                    time, static_cast<double>(summary_.cases) / time,
+                    engine_ ? operations_per_second(histories_, time) : "",
+                    static_cast<double>(warp_instructions_) / time / 1e6));
     const ExitCode code = exit_code();
     KV_RETURN_IF_ERROR(tell_ci(hello));
     KV_RETURN_IF_ERROR(output_.finish(json(hello, code)));

@@ -122,7 +122,7 @@ struct TraceOptions {
   std::string level = "kernel";  // or "engine"
   uint32_t batch_slots = 32, chunk_tokens = 512;
   std::optional<uint32_t> page_slots;  // 256 where the trace has block ids, else 16
-  uint64_t pool_pages = 0;             // 0: room for all batch slots at the longest request
+  uint64_t pool_pages = 0;             // 0: see EngineReplayOptions
   double step_ms = 0;                  // 0: arrival times are not looked at
   uint64_t sample_one_in = 1000;       // rows of steps whose attention is judged
   uint32_t completions = 0;            // of the first prompt: forked against encoded again

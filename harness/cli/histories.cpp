@@ -38,6 +38,27 @@ nlohmann::ordered_json history_json(const HistoryStats& s) {
   return json;
 }
 
+std::string operations_per_second(const HistoryStats& s, double seconds) {
+  return fmt::format("{:.0f} operations/s, ", static_cast<double>(s.operations) / seconds);
+}
+
+namespace {
+
+/// Which operations there were, and which followed which.
+std::string met_text(const HistoryStats& s) {
+  size_t kinds = 0, pairs = 0;
+  std::string missing;
+  for (size_t i = 0; i < kOpKinds; ++i) {
+    kinds += s.met[i] > 0;
+    if (s.met[i] == 0) missing += fmt::format(", no {}", op_names()[i]);
+    for (size_t j = 0; j < kOpKinds; ++j) pairs += s.adjacent[i][j] > 0;
+  }
+  return fmt::format("{} of {} operations and {} of {} pairs of adjacent ones{}", kinds, kOpKinds,
+                     pairs, kOpKinds * kOpKinds, missing);
+}
+
+}  // namespace
+
 std::string history_text(const HistoryStats& s) {
   const ValueCounts& v = s.values;
   const double fraction =
@@ -45,13 +66,14 @@ std::string history_text(const HistoryStats& s) {
   return fmt::format(
       "histories   {} operations, {} calls: {} ok, {} refused, {} without room; {} slots by "
       "content\n"
+      "met         {}\n"
       "values      {} of {} steps with queries ({:.3f}), {} rows, {} elements against the "
       "reference{}\n"
       "twins       {} histories again under other circumstances: {} rows of equal tokens held "
       "against the first run's, {} against its own\n",
-      s.operations, s.calls, s.succeeded, s.refused, s.exhausted, s.slots_read, v.steps_judged,
-      v.steps, fraction, v.rows, v.elements, v.not_offered ? "; the engine has no attention" : "",
-      s.twins, v.shared, v.repeats);
+      s.operations, s.calls, s.succeeded, s.refused, s.exhausted, s.slots_read, met_text(s),
+      v.steps_judged, v.steps, fraction, v.rows, v.elements,
+      v.not_offered ? "; the engine has no attention" : "", s.twins, v.shared, v.repeats);
 }
 
 FrameServer serve_engine(const LoadedPlugin& plugin, const CudaRuntime& runtime) {

@@ -19,6 +19,8 @@ inline constexpr double kCampaignValueSteps = 0.25;
 /// History `number` of a campaign, with its twin.
 Case draw_engine_case(uint64_t seed, uint64_t number);
 
+/// "3210 operations/s, "
+std::string operations_per_second(const HistoryStats& s, double seconds);
 std::string history_text(const HistoryStats& stats);
 nlohmann::ordered_json history_json(const HistoryStats& stats);
 

@@ -116,17 +116,23 @@ class Replaying {
   }
 
   void tell(const ReplayResult& r) {
-    std::vector<uint64_t> queue, end;
+    std::vector<uint64_t> queue, end, queue_bytes, end_bytes;
     for (const ServedRequest& request : r.served.requests) {
       if (request.refused) continue;
       queue.push_back(request.admitted.step - request.arrived.step);
       end.push_back(request.finished.step - request.arrived.step);
+      queue_bytes.push_back(request.admitted.bytes - request.arrived.bytes);
+      end_bytes.push_back(request.finished.bytes - request.arrived.bytes);
     }
-    line("served", fmt::format("{} steps of {:.2f} rows, {} refused; queue p50/p99 {}/{} steps, "
-                               "completion {}/{}",
-                               r.served.steps, share(r.served.row_steps, r.served.steps),
-                               r.served.refused, percentile(queue, 50), percentile(queue, 99),
-                               percentile(end, 50), percentile(end, 99)));
+    const auto both = [](const std::vector<uint64_t>& values) {
+      return fmt::format("{}/{}", percentile(values, 50), percentile(values, 99));
+    };
+    line("served", fmt::format("{} steps of {:.2f} rows, {} refused", r.served.steps,
+                               share(r.served.row_steps, r.served.steps), r.served.refused));
+    line("waits",
+         fmt::format("p50/p99: queue {} steps, {} K/V bytes; completion {} steps, {} K/V bytes (of "
+                     "{} bytes a token; see trace serve for other batches and limits)",
+                     both(queue), both(queue_bytes), both(end), both(end_bytes), r.token_bytes));
     line("cache", fmt::format("{} of {} prompt slots found, {} appended; {} pages hit, {} evicted",
                               r.hit_slots, r.prompt_slots, r.appended_slots,
                               r.stats.counters.hit_pages, r.stats.counters.evicted_pages));
@@ -202,6 +208,13 @@ class Replaying {
 
 }  // namespace
 
-Result<ExitCode> trace_replay(const TraceOptions& options) { return Replaying(options).run(); }
+Result<ExitCode> trace_replay(const TraceOptions& options) {
+  if (options.scale != 1) {
+    return bad_input(fmt::format(
+        "--scale: expected 1 with --level engine, which replays lengths as recorded, got {}",
+        options.scale));
+  }
+  return Replaying(options).run();
+}
 
 }  // namespace kv::cli

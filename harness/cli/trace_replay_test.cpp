@@ -49,8 +49,13 @@ TEST(TraceReplayCommand, AnEngineWithoutAttentionIsJudgedByStructureAndBytes) {
 }
 
 TEST(TraceReplayCommand, RefusesWithExitCodeTwo) {
-  for (const auto& more : std::vector<std::vector<std::string>>{
-           {"--page-slots", "12"}, {"--batch", "0"}, {"--sample", "0"}, {"--step-ms", "-1"}}) {
+  for (const auto& more :
+       std::vector<std::vector<std::string>>{{"--page-slots", "12"},
+                                             {"--batch", "0"},
+                                             {"--sample", "0"},
+                                             {"--step-ms", "-1"},
+                                             {"--scale", "0.5"},
+                                             {"--level", "kernel", "--completions", "2"}}) {
     EXPECT_EQ(replay(more).status, 2);
   }
 }

@@ -140,7 +140,7 @@ TEST(EngineState, LengthsThatTheChecksIndexByMustAgree) {
   expect_misshapen([](EngineState& s) { s.group_count = 0; });
   expect_misshapen([](EngineState& s) { s.page_slots = 0; });
   expect_misshapen([](EngineState& s) { s.requests[0].tables.pop_back(); });
-  expect_misshapen([](EngineState& s) { s.prefixes[0].tokens = {9, 1}; });
+  expect_misshapen([](EngineState& s) { s.prefixes[0].tokens = PageTokens({9, 1}); });
   expect_misshapen([](EngineState& s) { s.prefixes[0].pages.clear(); });
   expect_misshapen([](EngineState& s) { s.prefixes[0].parent = 0; });
   expect_misshapen([](EngineState& s) { s.prefixes[0].parent = -2; });

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <optional>
 
 #include "harness/case/limits.h"
 #include "harness/case/validate.h"
 #include "harness/core/philox.h"
 #include "harness/serving/bounded_cache.h"
+#include "harness/serving/trace_tokens.h"
 #include "harness/trace/arrivals.h"
 
 namespace kv {
@@ -27,9 +28,14 @@ class Run {
         options_(options),
         // All bytes are looked at when an operation is suspicious, and at the end.
         judge_(c, engine,
-               {.everything_every = UINT32_MAX, .value_steps = 1, .conventions = conventions}),
+               {.everything_every = UINT32_MAX,
+                .value_steps = 1,
+                .conventions = conventions,
+                .keep_gone = false}),
         arrivals_(trace, {.step_ns = options.step_ns}) {
     result_.served.requests.resize(trace.size());
+    const Content content(c);
+    result_.token_bytes = c.shape.layers * (content.key_bytes() + content.value_bytes());
   }
 
   ReplayResult run(const std::function<bool(uint64_t)>& go_on) {
@@ -50,8 +56,8 @@ class Run {
   }
 
  private:
-  bool perform(const Op& op) {
-    note(judge_.perform(op));
+  bool perform(const Op& op, const Told* told = nullptr) {
+    note(judge_.perform(op, told));
     return !result_.finding;
   }
   void note(MaybeFinding found) {
@@ -61,8 +67,14 @@ class Run {
 
   void admit() {
     const size_t there = arrivals_.let_in(now_, completed_, result_.served.requests);
-    while (next_ < there && running_.size() < options_.batch_slots && !result_.finding) {
-      if (!start(next_)) break;
+    // One that found no room is asked for again when another one has ended.
+    const bool blocked = !running_.empty() && blocked_at_ == completed_;
+    while (!blocked && next_ < there && running_.size() < options_.batch_slots &&
+           !result_.finding) {
+      if (!start(next_)) {
+        blocked_at_ = completed_;
+        break;
+      }
       ++next_;
     }
     result_.served.batch_peak = std::max<uint64_t>(result_.served.batch_peak, running_.size());
@@ -73,19 +85,13 @@ class Run {
     const TraceRequest& request = trace_[index];
     ServedRequest& served = result_.served.requests[index];
     served.slots = slots_of(request);
-    op::Admit admit{
+    const op::Admit admit{
         .request = id_of(index), .prompt_tokens = request.prompt_tokens, .slots_max = served.slots};
-    size_t known = 0;
-    for (; known < request.blocks.size(); ++known) {
-      const auto found = owners_.find(request.blocks[known]);
-      if (found == owners_.end() || !begins_alike(found->second, index, known + 1)) break;
-      admit.prefix_of = id_of(found->second);
-    }
-    if (admit.prefix_of) {
-      admit.prefix_tokens = std::min({known * kTraceBlockTokens, request.prompt_tokens,
-                                      trace_[admit.prefix_of->value].prompt_tokens});
-    }
-    if (!perform(admit)) return false;
+    tokens_.prompt(request, index, prompt_);
+    Told told;
+    told.tokens.emplace_back();
+    for (const kvattn::Token token : prompt_) told.tokens[0].push_back(kvattn::index_of(token));
+    if (!perform(admit, &told)) return false;
     served.admitted = now_;
     const ModelRequest* r = model(index);
     if (r == nullptr && !running_.empty()) return false;
@@ -93,7 +99,6 @@ class Run {
       refuse(index);
       return true;
     }
-    for (; known < request.blocks.size(); ++known) owners_.emplace(request.blocks[known], index);
     result_.prompt_slots += request.prompt_tokens;
     result_.hit_slots += r->slots.size();
     if (r->slots.size() < served.slots) {
@@ -108,13 +113,6 @@ class Run {
     if (!perform(op::Finish{id_of(index)})) return;
     result_.served.requests[index].finished = now_;
     ++completed_;
-  }
-
-  // Whether the first `count` blocks of both are the same: an id need not say what comes before it.
-  bool begins_alike(size_t a, size_t b, size_t count) const {
-    const auto &x = trace_[a].blocks, &y = trace_[b].blocks;
-    const auto end = static_cast<ptrdiff_t>(count);
-    return x.size() >= count && std::equal(x.begin(), x.begin() + end, y.begin());
   }
 
   void refuse(size_t index) {
@@ -160,6 +158,7 @@ class Run {
     if (appended == 0) return give_way();
     result_.appended_slots += appended;
     ++now_.step;
+    now_.bytes += (before + appended) * result_.token_bytes;
     ++result_.served.steps;
     result_.served.row_steps += running_.size();
     std::vector<size_t> rest;
@@ -178,12 +177,27 @@ class Run {
   HistoryJudge judge_;
   Arrivals arrivals_;
   ReplayResult result_;
-  std::unordered_map<uint64_t, size_t> owners_;  // of each block: who came first; looked up only
+  TraceTokens tokens_;
+  std::vector<kvattn::Token> prompt_;
   std::vector<size_t> running_;
   Moment now_;
   size_t next_ = 0;
   uint64_t completed_ = 0;
+  std::optional<uint64_t> blocked_at_;  // requests that had ended by then
 };
+
+// Not the longest length for each of the batch: all of the pool is looked at after each operation.
+uint64_t default_pool_pages(std::span<const TraceRequest> trace,
+                            const EngineReplayOptions& options) {
+  const auto pages_for = [&](uint64_t slots) {
+    return (slots + options.page_slots - 1) / options.page_slots;
+  };
+  uint64_t pages = 0;
+  for (const TraceRequest& request : trace) pages += pages_for(slots_of(request));
+  const uint64_t average = (pages + trace.size() - 1) / std::max<size_t>(trace.size(), 1);
+  const uint64_t longest = pages_for(longest_request(trace));
+  return std::clamp(2 * average * options.batch_slots, longest, longest * options.batch_slots);
+}
 
 }  // namespace
 
@@ -192,14 +206,14 @@ Result<EngineReplay> EngineReplay::create(std::span<const TraceRequest> trace,
   KV_CHECK(options.sample_one_in >= 1 && options.batch_slots >= 1, "nothing could run");
   KV_RETURN_IF_ERROR(check_tokens(trace));
   const uint64_t longest = longest_request(trace);
-  const uint64_t pages = (longest + options.page_slots - 1) / options.page_slots;
   EngineReplay replay(trace, options);
   Case& c = replay.case_;
   c.name = "a serving trace";
   c.shape.head_dim_k = c.shape.head_dim_v = kHeadDim;
-  c.data.design = Design::kUniformExact;
+  c.data.design = Design::kSubsetSelect;  // real queries, and every key counts: see NUMERICS, E3
   c.data.seed = options.seed;
-  const uint64_t pool = options.pool_pages > 0 ? options.pool_pages : pages * options.batch_slots;
+  const uint64_t pool =
+      options.pool_pages > 0 ? options.pool_pages : default_pool_pages(trace, options);
   if (pool > limits::kPageCountMax) {
     return bad_input(fmt::format("page pool: expected at most {} pages, got {}; say --pool-pages",
                                  limits::kPageCountMax, pool));

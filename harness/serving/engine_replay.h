@@ -22,7 +22,7 @@ struct EngineReplayOptions {
   uint32_t batch_slots = 32;
   uint32_t chunk_tokens = 512;
   uint32_t page_slots = 256;
-  uint64_t pool_pages = 0;  // 0: room for `batch_slots` requests of the longest length
+  uint64_t pool_pages = 0;  // 0: for twice `batch_slots` average requests, and the longest one
   uint64_t step_ns = 0;     // duration of a step; 0: all requests are there at the beginning
   uint64_t sample_one_in = 1000;
   uint64_t seed = 1;
@@ -34,7 +34,8 @@ struct ReplayResult {
   Served served;
   uint64_t rows = 0, rows_sampled = 0;  // of steps
   uint64_t prompt_slots = 0, hit_slots = 0, appended_slots = 0;
-  bool stopped = false;  // by the caller
+  uint64_t token_bytes = 0;  // K and V of one token, in all layers
+  bool stopped = false;      // by the caller
 };
 
 class EngineReplay {

@@ -66,8 +66,8 @@ TEST(EngineReplay, FindsWhatIsWrong) {
   }
   const EngineReplayOptions sampled{
       .batch_slots = 3, .chunk_tokens = 100, .page_slots = 64, .sample_one_in = 4};
-  // Not the scale: queries of uniform data are zero.
-  for (const Wrong wrong : {Wrong::kNewestKey, Wrong::kUnwritten}) {
+  // Not the scale: a key that is not selected weighs nothing with another one, too.
+  for (const Wrong wrong : {Wrong::kNewestKey, Wrong::kOtherRow, Wrong::kUnwritten}) {
     const ReplayResult result = replay(wrong, sampled);
     ASSERT_TRUE(result.finding) << static_cast<int>(wrong);
     EXPECT_EQ(result.finding->check, CheckClass::kValues) << result.finding->message;

@@ -38,7 +38,8 @@ void add_engine_options(CLI::App& command, TraceOptions& o) {
       ->group(kEngineOptions);
   command
       .add_option("--pool-pages", o.pool_pages,
-                  "pages of the pool (default: the longest request in each batch slot)")
+                  "pages of the pool (default: for twice the batch of average requests, and "
+                  "the longest one)")
       ->check(whole(1, 1u << 20))
       ->group(kEngineOptions);
   command
