@@ -54,10 +54,10 @@ TEST(TraceReplayCommand, RefusesWithExitCodeTwo) {
                                              {"--batch", "0"},
                                              {"--sample", "0"},
                                              {"--step-ms", "-1"},
-                                             {"--scale", "0.5"},
-                                             {"--level", "kernel", "--completions", "2"}}) {
+                                             {"--scale", "0.5"}}) {
     EXPECT_EQ(replay(more).status, 2);
   }
+  EXPECT_EQ(run_kverify({"trace", "run", kTrace, "--completions", "2"}).status, 2);
 }
 
 }  // namespace
