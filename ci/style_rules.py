@@ -24,7 +24,8 @@ _JUDGED = _LOW + ["harness/gen/", "harness/trace/", "harness/plugin/", "harness/
                   "harness/judge/"]
 _ABOVE = _JUDGED + ["harness/history/", "harness/relation/", "harness/mutant/",
                     "harness/campaign/", "harness/explain/", "harness/minimize/",
-                    "harness/plan/", "harness/serving/", "harness/report/"]
+                    "harness/plan/", "harness/serving/", "harness/report/", "harness/diff/",
+                    "harness/dump/", "harness/bisect/"]
 # Plain C, constants and structs, and their names, for all who speak of the device or of a plugin.
 _DEVICE_TABLE = "harness/simt/control/"
 _DEVICE = "harness/simt/device.h"
@@ -36,6 +37,8 @@ IMPORTS = {
     "harness/case/": ["harness/core/"],
     "harness/gen/": _LOW,
     "harness/trace/": _LOW,
+    "harness/dump/": _LOW,
+    "harness/bisect/": _LOW,
     "harness/plan/": _LOW + ["harness/trace/"],
     # It measures the production manager, whose headers know neither CUDA nor the harness; no
     # verdict comes from there.
@@ -65,6 +68,7 @@ IMPORTS = {
     "reference/": _LOW,
     "harness/judge/": _LOW + ["reference/", "harness/run/observation.h", _DEVICE_TABLE,
                               _PLUGIN_HEADER],
+    "harness/diff/": _LOW + ["harness/run/observation.h", "harness/judge/"],
     "harness/relation/": _JUDGED,
     "harness/campaign/": ["harness/core/"],
     "harness/explain/": _JUDGED + [_DEVICE_TABLE, _PLUGIN_HEADER],
@@ -88,6 +92,8 @@ LIBRARIES = {
     r"CLI/": ["harness/cli/options/", "harness/cli/cli.cpp"],
     r"rapidcheck": ["properties/"],
     r"(mpfr|mpfi|gmp)": ["reference/"],
+    r"zip\.h": ["harness/dump/"],
+    r"sqlite3": ["harness/campaign/"],
     r"boost/": ["reference/", "harness/judge/"],
     r"cuda|cublas|mma\.h|cooperative_groups": ["impl/", "harness/simt/", "ci/peers/"],
     r"nlohmann/": ["harness/", "reference/", "fuzz/", "properties/"],

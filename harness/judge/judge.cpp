@@ -31,7 +31,8 @@ struct Judge::State {
         values({.sample_rows = options.sample_rows,
                 .profile_work = options.profile_work,
                 .coverage_work = options.coverage_work,
-                .arithmetic = options.arithmetic}) {
+                .arithmetic = options.arithmetic,
+                .distribution = options.distribution}) {
     if (const auto defect = reference::host_arithmetic_defect(); !defect.empty()) {
       error("This process cannot judge: " + std::string(defect));
       return;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "harness/case/case.h"
+#include "harness/judge/error_distribution.h"
 #include "harness/judge/suppressions.h"
 #include "harness/judge/verdict.h"
 #include "harness/run/observation.h"
@@ -44,6 +45,9 @@ struct JudgeOptions {
   /// Architecture whose arithmetic the error budget assumes: "" for the weakest of all generations
   /// (profile.h lists the names).
   std::string arithmetic;
+  /// Where the error of every judged element is counted, besides; nullptr: nowhere. It must outlive
+  /// the judge.
+  ErrorDistribution* distribution = nullptr;
 };
 
 class Judge {

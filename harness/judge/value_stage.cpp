@@ -38,6 +38,7 @@ class HeadJudge {
       : view_(view), work_(work), visible_(visible), profile_(profile), stats_(stats) {}
 
   std::optional<Failure> judge(ValueOptions& options, reference::HeadEstimator& estimator) {
+    distribution_ = options.distribution;
     gather_queries(options.sample_rows);
     if (elements_.empty()) return std::nullopt;
     gather_keys();
@@ -65,6 +66,10 @@ class HeadJudge {
   reference::Answer ask(size_t r, const reference::Question& question,
                         reference::Basis basis = reference::Basis::kBlackBox);
   void note_ratio(double value, double bound, double got, DType type);
+  void note_conforming(bool nearest, const reference::FastElement& e, double got, DType type) {
+    if (!nearest) return note_ratio(e.value, e.bound_low, got, type);
+    if (distribution_ != nullptr) distribution_->add(0);
+  }
   const std::byte* output_row(const ElementPlace& e) const;
   uint32_t output_bits(const ElementPlace& e, uint32_t column) const;
   float lse(const ElementPlace& e) const;
@@ -75,6 +80,7 @@ class HeadJudge {
   const VisibleSets& visible_;
   const reference::Profile& profile_;
   VerdictStats& stats_;
+  ErrorDistribution* distribution_ = nullptr;
   std::vector<ElementPlace> elements_;  // one for each row of the block
   std::vector<double> got_;             // outputs of the row at hand
   std::vector<std::byte> query_bytes_;
@@ -211,8 +217,11 @@ reference::Answer HeadJudge::ask(size_t r, const reference::Question& question,
 }
 
 void HeadJudge::note_ratio(double value, double bound, double got, DType type) {
-  if (!(bound > 0) || std::fabs(got - value) <= stats_.error_bound_ratio_max * bound) return;
-  const double ratio = reference::error_bound_ratio(value, bound, got, type);
+  const bool larger =
+      bound > 0 && !(std::fabs(got - value) <= stats_.error_bound_ratio_max * bound);
+  if (!larger && distribution_ == nullptr) return;
+  const double ratio = bound > 0 ? reference::error_bound_ratio(value, bound, got, type) : 0;
+  if (distribution_ != nullptr) distribution_->add(ratio);
   if (ratio > stats_.error_bound_ratio_max) stats_.error_bound_ratio_max = ratio;
 }
 
@@ -246,7 +255,7 @@ std::optional<Failure> HeadJudge::judge_output(size_t r, const RowEstimate& e, u
   const reference::FastElement fast{e.output[column], e.bound_low[column], e.own_error[column],
                                     got};
   const reference::FastAnswer sure = reference::surely_conforms(fast, type);
-  if (sure.conforms && !sure.nearest) note_ratio(fast.value, fast.bound_low, got, type);
+  if (sure.conforms) note_conforming(sure.nearest, fast, got, type);
   if (sure.conforms && claims != Claims::kEveryElement) return std::nullopt;
   const ValueQuestion question{view_,  elements_[r], profile_.name,
                                column, got,          output_bits(elements_[r], column)};
@@ -270,7 +279,7 @@ std::optional<Failure> HeadJudge::judge_lse(size_t r, const RowEstimate& e) {
                                     e.lse_own_error * factor * 2, got};
   const reference::FastAnswer sure = reference::surely_conforms(fast, DType::kF32);
   if (sure.conforms) {
-    if (!sure.nearest) note_ratio(fast.value, fast.bound_low, got, DType::kF32);
+    note_conforming(sure.nearest, fast, got, DType::kF32);
     return std::nullopt;
   }
   const uint32_t bits = std::bit_cast<uint32_t>(lse(elements_[r]));

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "harness/judge/contract_stage.h"
+#include "harness/judge/error_distribution.h"
 #include "harness/judge/failure.h"
 #include "reference/attention.h"
 
@@ -17,6 +18,7 @@ struct ValueOptions {
   double sample_rows = 1;
   uint64_t profile_work = 0, coverage_work = 0;
   std::string arithmetic;
+  ErrorDistribution* distribution = nullptr;
 };
 
 class ValueStage {
