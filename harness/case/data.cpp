@@ -9,6 +9,7 @@
 #include "harness/case/designs.h"
 #include "harness/case/history.h"
 #include "harness/case/limits.h"
+#include "harness/case/side_car.h"
 #include "harness/core/check.h"
 
 namespace kv {
@@ -37,6 +38,12 @@ void apply_overrides(const Case& c, const RowAddress& where, std::span<std::byte
     KV_CHECK((size_t{override->dim} + 1) * bytes <= out.size(), "dimension of an override");
     std::memcpy(out.data() + size_t{override->dim} * bytes, &bits, bytes);
   }
+}
+
+void apply_side_car(const Case& c, const RowAddress& where, std::span<std::byte> out) {
+  const SideCar* car = side_car_of(c);
+  KV_CHECK(car != nullptr, "a case with tensors beside it comes from load_case");
+  car->fill(c.shape, where, out);
 }
 
 /// V that lies in K: the first dimensions of the same token's.
@@ -80,6 +87,7 @@ void fill_row(const Case& c, const RowAddress& where, const Slot& slot, std::spa
     present(c, where.role, row);
   }
   encode_row(row, tensor_dtype(c.shape, where.role), out);
+  if (!c.data.tensors_file.empty()) apply_side_car(c, where, out);
   if (!c.data.overrides.empty()) apply_overrides(c, where, out);
 }
 

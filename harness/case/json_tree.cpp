@@ -10,9 +10,6 @@
 namespace kv {
 namespace {
 
-// Objects of the schema have far fewer; looking for duplicates is quadratic.
-constexpr size_t kMembersMax = 64;
-
 // At most `bytes_max` bytes, printable ASCII only: a hostile file cannot write to the terminal.
 std::string printable(std::string_view text, size_t bytes_max) {
   std::string out(text.substr(0, bytes_max));
@@ -26,6 +23,8 @@ std::string printable(std::string_view text, size_t bytes_max) {
 // noticed while parsing. Returning false stops the parser.
 class TreeBuilder final : public nlohmann::json_sax<Json> {
  public:
+  explicit TreeBuilder(size_t members_max) : members_max_(members_max) {}
+
   Json root;
   std::string message;
 
@@ -46,8 +45,8 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
   bool key(string_t& name) override {
     Json& object = *open_.back();
     if (object.contains(name)) return fail("duplicate key " + in_quotes(name));
-    if (object.size() >= kMembersMax) {
-      return fail(fmt::format("an object of more than {} members", kMembersMax));
+    if (object.size() >= members_max_) {
+      return fail(fmt::format("an object of more than {} members", members_max_));
     }
     key_ = std::move(name);
     return true;
@@ -121,6 +120,7 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
     return true;
   }
 
+  const size_t members_max_;
   // Pointers stay valid: a container grows only while it is the innermost.
   std::vector<Json*> open_;
   std::vector<std::string> steps_;
@@ -130,8 +130,8 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
-Result<Json> parse_json(std::string_view text) {
-  TreeBuilder builder;
+Result<Json> parse_json(std::string_view text, size_t members_max) {
+  TreeBuilder builder(members_max);
   if (!Json::sax_parse(text, &builder)) return bad_input(builder.message);
   return std::move(builder.root);
 }

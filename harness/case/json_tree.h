@@ -14,8 +14,11 @@ namespace kv {
 
 using Json = nlohmann::ordered_json;
 
+/// Keys of one object, whose duplicates are looked for one by one.
+inline constexpr size_t kJsonMembersMax = 64;
+
 /// The error says where ("line 3, column 7" or the path), and has no name of a file in it.
-Result<Json> parse_json(std::string_view text);
+Result<Json> parse_json(std::string_view text, size_t members_max = kJsonMembersMax);
 
 /// A value in a message: scalars as JSON in ASCII, at most 60 characters; else what it is.
 std::string preview(const Json& value);

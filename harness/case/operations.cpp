@@ -9,6 +9,7 @@
 #include "harness/case/cascade.h"
 #include "harness/case/limits.h"
 #include "harness/case/names.h"
+#include "harness/case/side_car.h"
 
 namespace kv {
 namespace {
@@ -260,7 +261,11 @@ Result<void> check_kernel_level(const Case& c) {
     return refuse("exec.cascade_slots: a sink, which every part would count, is");
   }
   if (c.pool.overcommit != 1.0) return refuse("pool.overcommit: overcommitted pools are");
-  if (!c.data.tensors_file.empty()) return refuse("data.tensors_file: side-car tensors are");
+  if (!c.data.tensors_file.empty() && side_car_of(c) == nullptr) {
+    return bad_input(
+        "data.tensors_file: expected a case that was read from its file, got one that "
+        "stands alone");
+  }
   if (c.engine) return refuse("engine: cases for engines that own their cache are");
   return {};
 }

@@ -90,6 +90,11 @@ Result<Case> load_checked_case(const std::string& path) {
     if (timeline.error().kind == ErrorKind::kUnsupported) return c;  // a verdict, not an error
     return Error{timeline.error().kind, path + ": " + timeline.error().message};
   }
+  if (!c.data.digest && !c.data.tensors_file.empty()) {
+    return bad_input(path +
+                     ": data.digest: expected the digest of the inputs, as tensors lie in a "
+                     "file of their own, got none");
+  }
   if (!c.data.digest) return c;
   const uint64_t digest = input_digest(c);
   if (digest == *c.data.digest) return c;

@@ -77,6 +77,11 @@ class Elements {
 }  // namespace
 
 void simplify_design(Shrinker& shrinker) {
+  if (!shrinker.best().data.tensors_file.empty()) {
+    Case c = shrinker.best();
+    c.data.tensors_file.clear();  // a fault that any values show needs no recorded ones
+    shrinker.take(std::move(c));
+  }
   const size_t designs = name_table<Design>().size();
   for (uint32_t rank = 0; rank < design_rank(shrinker.best().data.design); ++rank) {
     for (size_t d = 0; d < designs && !shrinker.spent(); ++d) {
@@ -97,6 +102,7 @@ void make_explicit(Shrinker& shrinker) {
   for (const double grid : {1.0, 8.0}) {
     Case c = shrinker.best();
     c.data.overrides = elements;
+    c.data.tensors_file.clear();
     c.data.design = Design::kConstantValue;
     c.data.seed = 0;
     for (Data::Override& o : c.data.overrides) o.value = std::round(o.value * grid) / grid;
