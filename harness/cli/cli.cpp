@@ -30,9 +30,12 @@ constexpr void (*kOffers[])(CLI::App&, Chosen&) = {
     offer_explain,       //
     offer_fuzz,          //
     offer_triage,        //
+    offer_diff,          //
+    offer_bisect,        //
     offer_profile,       //
     offer_exec,          //
     offer_trace,         //
+    offer_import,        //
     offer_plan,          //
     offer_doctor,        //
     offer_kernels,       //

@@ -11,6 +11,8 @@
 
 #include "harness/core/formats.h"
 #include "harness/core/result.h"
+#include "harness/diff/shift.h"
+#include "harness/dump/settings.h"
 #include "harness/plugin/runtime.h"
 #include "harness/report/exit_code.h"
 
@@ -97,6 +99,7 @@ Result<ExitCode> fuzz_worker(const FuzzOptions& options);
 
 struct TriageOptions {
   std::string folder;
+  std::string sql;    // a query of the campaign's ledger; then nothing is run
   uint32_t runs = 3;  // of each finding
   BenchOptions bench;
   std::optional<std::string> json_path;
@@ -109,6 +112,42 @@ struct ShowOptions {
   std::string reach_path;  // where the case is written with rows and data that expose them all
 };
 Result<ExitCode> show(const ShowOptions& options);
+
+struct ImportOptions {
+  std::string dump_path;  // .safetensors or .npz
+  std::string case_path;
+  std::string prefix;  // of the tensors' names
+  DumpSettings settings;
+  std::optional<std::string> json_path;
+};
+Result<ExitCode> import(const ImportOptions& options);
+
+/// Two builds of one implementation.
+struct DiffOptions {
+  std::string before_path, after_path;  // plugins
+  uint64_t cases = 200;                 // drawn ones
+  uint64_t seed = 0;
+  std::string corpus = "corpus";
+  ShiftLimits limits;
+  bool exact = false;  // any changed bit is a failure
+  BenchOptions bench;  // its plugin_path is not used
+  std::optional<std::string> json_path;
+};
+Result<ExitCode> diff(const DiffOptions& options);
+
+struct BisectOptions {
+  std::string good, bad;  // commits of the repository
+  std::string case_path;
+  std::string build;             // a command of the shell, run in a working tree of a commit
+  std::string plugin;            // what it builds, relative to that tree
+  std::string repository = ".";  // a folder in it
+  std::string keep;              // file of results, that the next run goes on from; "": none
+  double build_seconds = 600;    // most for one build
+  uint64_t commits_max = 64;     // built and tried, at most
+  BenchOptions bench;            // its plugin_path is not used
+  std::optional<std::string> json_path;
+};
+Result<ExitCode> bisect(const BisectOptions& options);
 
 struct TraceOptions {
   std::string trace_path;

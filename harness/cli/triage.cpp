@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "harness/campaign/ledger_query.h"
+#include "harness/cli/campaign_folder.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/corpus.h"
 #include "harness/cli/interrupt.h"
@@ -50,10 +52,28 @@ std::string rate_text(const Group& g) {
   return text;
 }
 
+/// Nothing is run: what the campaign wrote is asked.
+Result<ExitCode> ask_ledger(const TriageOptions& options, const Output& output) {
+  KV_ASSIGN_OR_RETURN(const LedgerLines ledger,
+                      read_ledger(CampaignFolder(options.folder).ledger()));
+  KV_ASSIGN_OR_RETURN(const QueryRows rows, query_ledger(ledger, options.sql));
+  output.say(query_text(rows));
+  if (ledger.unreadable > 0)
+    output.say(fmt::format("{} lines of the ledger could not be read\n", ledger.unreadable));
+  KV_RETURN_IF_ERROR(output.finish({{"kverify", kVersion},
+                                    {"command", "triage"},
+                                    {"sql", options.sql},
+                                    {"columns", rows.columns},
+                                    {"rows", rows.rows},
+                                    {"unreadable_lines", ledger.unreadable}}));
+  return ExitCode::kPass;
+}
+
 }  // namespace
 
 Result<ExitCode> triage(const TriageOptions& options) {
   const Output output(options.json_path);
+  if (!options.sql.empty()) return ask_ledger(options, output);
   const std::vector<std::string> files = stored_findings(options.folder);
   if (files.empty())
     return bad_input(options.folder + ": expected a folder with cases (*.json), got none");

@@ -6,11 +6,14 @@
 
 namespace kv::cli {
 
+void offer_bisect(CLI::App& app, Chosen& chosen);
 void offer_check(CLI::App& app, Chosen& chosen);
+void offer_diff(CLI::App& app, Chosen& chosen);
 void offer_doctor(CLI::App& app, Chosen& chosen);
 void offer_exec(CLI::App& app, Chosen& chosen);
 void offer_explain(CLI::App& app, Chosen& chosen);
 void offer_fuzz(CLI::App& app, Chosen& chosen);
+void offer_import(CLI::App& app, Chosen& chosen);
 void offer_kernels(CLI::App& app, Chosen& chosen);
 void offer_minimize(CLI::App& app, Chosen& chosen);
 void offer_mutants(CLI::App& app, Chosen& chosen);

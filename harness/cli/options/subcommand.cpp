@@ -62,11 +62,15 @@ CLI::Option* add_device(CLI::App& command, DeviceKind& device) {
 }
 
 void add_bench(CLI::App& command, BenchOptions& bench) {
-  add_device(command, bench.device);
   command
       .add_option("--plugin", bench.plugin_path,
                   "library to check (default: our own kvattn, beside this program)")
       ->check(named());
+  add_running(command, bench);
+}
+
+void add_running(CLI::App& command, BenchOptions& bench) {
+  add_device(command, bench.device);
   command
       .add_option("--call-seconds", bench.call_seconds,
                   "longest call into the plugin; large cases get more")

@@ -52,7 +52,9 @@ CLI::Validator whole(uint64_t low, uint64_t high);  // and its integers wrap
 CLI::Validator checks();                            // names of checks of the CPU device
 CLI::Validator named();                             // a path, not ""
 
-/// --device, --plugin and what a worker process may cost.
+/// --device and what a worker process may cost.
+void add_running(CLI::App& command, BenchOptions& bench);
+/// Those and --plugin.
 void add_bench(CLI::App& command, BenchOptions& bench);
 CLI::Option* add_device(CLI::App& command, DeviceKind& device);
 void add_json(CLI::App& command, std::optional<std::string>& path);

@@ -69,7 +69,7 @@ Result<void> check_level(const CLI::App& command, const std::string& level) {
   return {};
 }
 
-void offer_import(CLI::App& trace, Chosen& chosen) {
+void offer_trace_import(CLI::App& trace, Chosen& chosen) {
   auto [command, o] =
       subcommand<TraceOptions>({trace, "import", "turn a trace into a case file"}, chosen,
                                [](const TraceOptions& o) -> Result<ExitCode> {
@@ -144,7 +144,7 @@ void offer_serve(CLI::App& trace, Chosen& chosen) {
 void offer_trace(CLI::App& app, Chosen& chosen) {
   CLI::App* trace = app.add_subcommand("trace", "serving traces as cases");
   trace->require_subcommand(1);
-  offer_import(*trace, chosen);
+  offer_trace_import(*trace, chosen);
   offer_run(*trace, chosen);
   offer_serve(*trace, chosen);
 }
