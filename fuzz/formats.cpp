@@ -14,8 +14,12 @@
 
 #include "harness/case/features.h"
 #include "harness/case/json.h"
+#include "harness/case/safetensors.h"
 #include "harness/case/show.h"
+#include "harness/case/side_car.h"
 #include "harness/case/timeline.h"
+#include "harness/dump/import.h"
+#include "harness/dump/npz.h"
 #include "harness/history/engine_wire.h"
 #include "harness/history/state_checks.h"
 #include "harness/plan/kv_model.h"
@@ -161,9 +165,32 @@ void engine_wire(Input bytes) {
   (void)check_index_shape(*reply->target, {});
 }
 
+/// A dump becomes a case whose side-car can be read, or says why not.
+void dump(const TensorFile& file) {
+  const auto made = import_dump(file, {.name = "input"});
+  if (!answered(made)) return;
+  auto side_car = parse_safetensors(made->side_car, "side-car");
+  must(side_car.ok(), "a side-car that was written can be read");
+  static_cast<void>(answered(SideCar::parse(std::move(side_car).value(), "side-car")));
+}
+
+void tensors(Input bytes) {
+  auto file = parse_safetensors(text_of(bytes), "input");
+  if (!answered(file)) return;
+  dump(*file);
+  static_cast<void>(answered(SideCar::parse(std::move(file).value(), "input")));
+}
+
+void arrays(Input bytes) {
+  const std::string text = text_of(bytes);
+  const auto file = parse_npz(text, "input");
+  if (answered(file)) dump(*file);
+}
+
 // The order is that of make_seeds; new readers come last.
-constexpr std::array<void (*)(Input), 9> kReaders = {
-    numbers, ptx, fat_binary, case_json, azure, mooncake, model_config, reports, engine_wire};
+constexpr std::array<void (*)(Input), 11> kReaders = {
+    numbers,      ptx,     fat_binary,  case_json, azure, mooncake,
+    model_config, reports, engine_wire, tensors,   arrays};
 
 }  // namespace
 }  // namespace kv::fuzzing
