@@ -93,10 +93,11 @@ TEST_F(BisectTest, SkipsWhatDoesNotBuildOrFailsOtherwise) {
   wrong("last");
   const Ran ran = bisect(good, "HEAD");
   EXPECT_TRUE(ran.status == 0 || ran.status == 5) << ran.out << ran.err;
-  bool named = false;
-  for (const auto& one : json()["first_bad"]) named = named || one["commit"] == culprit;
+  const nlohmann::json suspects = json()["first_bad"];
+  const bool named = std::any_of(suspects.begin(), suspects.end(),
+                                 [&](const auto& one) { return one["commit"] == culprit; });
   EXPECT_TRUE(named) << ran.out;
-  EXPECT_LE(json()["first_bad"].size(), 2u) << ran.out;  // it or the one before, which was skipped
+  EXPECT_LE(suspects.size(), 2u) << ran.out;  // it or the one before, which was skipped
 }
 
 TEST_F(BisectTest, GoesOnWithWhatWasKept) {

@@ -30,6 +30,15 @@ TEST(Judge, AnErrorInsideTheBoundPassesAndIsMeasured) {
   EXPECT_LT(v.stats.error_bound_ratio_max, 1);
 }
 
+// Every judged element is counted once, whether or not it sets a new maximum.
+TEST(Judge, CountsWhereErrorsLieWhenAsked) {
+  ErrorDistribution all;
+  const Verdict v = judge(small_case(), {}, {.distribution = &all});
+  EXPECT_EQ(all.count(), v.stats.elements_judged);
+  EXPECT_EQ(all.largest(), v.stats.error_bound_ratio_max);
+  EXPECT_GT(all.exact(), 0u);
+}
+
 TEST(Judge, Trespass) {
   const auto faults = at_end([](Observation& o) {
     o.ops[2].trespasses.push_back(
