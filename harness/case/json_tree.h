@@ -14,7 +14,7 @@ namespace kv {
 
 using Json = nlohmann::ordered_json;
 
-/// Keys of one object, whose duplicates are looked for one by one.
+/// Keys of one object; those of the schema have far fewer, and looking for duplicates is quadratic.
 inline constexpr size_t kJsonMembersMax = 64;
 
 /// The error says where ("line 3, column 7" or the path), and has no name of a file in it.
