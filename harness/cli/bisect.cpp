@@ -119,7 +119,8 @@ class Bisection {
       return std::optional(Trial{.text = "builds no " + options_.plugin});
     BenchOptions bench = options_.bench;
     bench.plugin_path = plugin;
-    const auto examined = examine_once(bench, {}, case_, preceding_);
+    KV_ASSIGN_OR_RETURN(const JudgeOptions judging, judging_on(bench, {}));
+    const auto examined = examine_once(bench, judging, case_, preceding_);
     if (!examined.ok()) {
       if (interrupted()) return examined.error();
       return std::optional(Trial{.text = "cannot be run: " + one_line(examined.error().message)});

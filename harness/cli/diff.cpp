@@ -29,6 +29,7 @@ class Build {
     Build build;
     build.bench_ = std::move(bench);
     build.bench_.plugin_path = plugin_path;
+    KV_ASSIGN_OR_RETURN(build.judging_, judging_on(build.bench_, {}));
     KV_ASSIGN_OR_RETURN(build.folder_, RunFolder::create());
     KV_ASSIGN_OR_RETURN(build.runner_,
                         CaseRunner::start(runner_options(build.bench_, build.folder_.path())));
@@ -48,12 +49,14 @@ class Build {
   Result<Verdict> finish() {
     steps_.clear();
     const Case c = pair_.c;
+    JudgeOptions counting = judging_;
+    counting.distribution = &errors_;
     KV_ASSIGN_OR_RETURN(Examined examined,
-                        judge_next(*runner_, {.distribution = &errors_}, std::move(pair_),
+                        judge_next(*runner_, counting, std::move(pair_),
                                    [this](const OpObservation& seen) { steps_.push_back(seen); }));
     if (examined.verdict.outcome != Outcome::kFail) return std::move(examined.verdict);
     runner_->refresh();
-    KV_ASSIGN_OR_RETURN(const Examined again, examine_once(bench_, {}, c, {}));
+    KV_ASSIGN_OR_RETURN(const Examined again, examine_once(bench_, judging_, c, {}));
     if (!same_failure(again.verdict, examined.verdict))
       examined.verdict.outcome = Outcome::kNondeterministic;
     return std::move(examined.verdict);
@@ -61,6 +64,7 @@ class Build {
 
  private:
   BenchOptions bench_;
+  JudgeOptions judging_;
   RunFolder folder_;
   std::optional<CaseRunner> runner_;
   Pair pair_;
