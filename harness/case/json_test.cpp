@@ -182,8 +182,10 @@ class JsonFile : public testing::Test {
 
 TEST_F(JsonFile, SavesAndLoads) {
   ASSERT_TRUE(save_case(path("a.json"), Case{}).ok());
-  ASSERT_TRUE(save_case(path("a.json"), full_case()).ok());
-  EXPECT_EQ(load_case(path("a.json")).value(), full_case());
+  Case c = full_case();
+  c.data.tensors_file = "";  // side_car_test has those that name a file
+  ASSERT_TRUE(save_case(path("a.json"), c).ok());
+  EXPECT_EQ(load_case(path("a.json")).value(), c);
   const auto entries = std::filesystem::directory_iterator(directory_);
   EXPECT_EQ(std::distance(begin(entries), end(entries)), 1) << "the temporary file is gone";
 }

@@ -1,5 +1,6 @@
 // `kverify plan` as a shell sees it.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -29,7 +30,8 @@ TEST(PlanCommand, PrintsBytesAndJson) {
 }
 
 TEST(PlanCommand, RefusesWithExitCodeTwo) {
-  const std::string path = testing::TempDir() + "/hostile_config.json";
+  const std::string path =
+      testing::TempDir() + "/hostile_config-" + std::to_string(getpid()) + ".json";
   std::ofstream(path) << R"({"num_hidden_layers": 1e999})";
   for (const auto& arguments : std::vector<std::vector<std::string>>{
            {"plan", path},

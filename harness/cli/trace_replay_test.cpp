@@ -49,12 +49,11 @@ TEST(TraceReplayCommand, AnEngineWithoutAttentionIsJudgedByStructureAndBytes) {
 }
 
 TEST(TraceReplayCommand, RefusesWithExitCodeTwo) {
-  for (const auto& more :
-       std::vector<std::vector<std::string>>{{"--page-slots", "12"},
-                                             {"--batch", "0"},
-                                             {"--sample", "0"},
-                                             {"--step-ms", "-1"},
-                                             {"--scale", "0.5"}}) {
+  for (const auto& more : std::vector<std::vector<std::string>>{{"--page-slots", "12"},
+                                                                {"--batch", "0"},
+                                                                {"--sample", "0"},
+                                                                {"--step-ms", "-1"},
+                                                                {"--scale", "0.5"}}) {
     EXPECT_EQ(replay(more).status, 2);
   }
   EXPECT_EQ(run_kverify({"trace", "run", kTrace, "--completions", "2"}).status, 2);

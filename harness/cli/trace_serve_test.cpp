@@ -1,5 +1,6 @@
 // `kverify trace serve` as a shell sees it.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -28,7 +29,8 @@ TEST(TraceServeCommand, PrintsTheSameJsonTwice) {
 }
 
 TEST(TraceServeCommand, DrawsThePool) {
-  const std::string picture = testing::TempDir() + "/trace_serve_test.svg";
+  const std::string picture =
+      testing::TempDir() + "/trace_serve_test-" + std::to_string(getpid()) + ".svg";
   ASSERT_EQ(run_kverify({"trace", "serve", kTrace, "--svg", picture}).status, 0);
   std::ifstream file(picture);
   const std::string svg{std::istreambuf_iterator<char>(file), {}};

@@ -1,5 +1,6 @@
 // The score counts what was infected and is not judged equivalent; survivors are listed.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -61,7 +62,7 @@ TEST(MachineReport, FactsRoundTripAndNonsenseIsRefused) {
 }
 
 TEST(Judgements, AreReadOrRefused) {
-  const std::string path = testing::TempDir() + "/judgements.json";
+  const std::string path = testing::TempDir() + "/judgements-" + std::to_string(getpid()) + ".json";
   std::ofstream(path) << R"([{"source": "a.cu:1", "equivalent_because": "so"}])";
   const auto read = read_judgements(path);
   ASSERT_TRUE(read.ok());

@@ -2,6 +2,7 @@
 #include "harness/mutant/matrix.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -38,7 +39,7 @@ TEST(KillMatrix, ReportsWhatHasNoReasonAndReasonsForNothing) {
 }
 
 TEST(KillMatrix, ReasonsAreReadOrRefused) {
-  const std::string path = testing::TempDir() + "/reasons.json";
+  const std::string path = testing::TempDir() + "/reasons-" + std::to_string(getpid()) + ".json";
   std::ofstream(path) << R"({"relation:pages": "so"})";
   EXPECT_EQ(read_reasons(path)->at("relation:pages"), "so");
   std::ofstream(path) << R"({"relation:pages": 1})";
