@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "harness/cli/corpus.h"
 #include "harness/cli/histories.h"
 #include "harness/gen/cover.h"
@@ -32,7 +34,8 @@ Result<std::optional<SourcedCase>> CaseSource::next() {
       return std::optional(SourcedCase{std::move(c), ""});
   }
   const bool late = options_.is_late && options_.is_late();
-  if (drawn_ >= options_.drawn_max || late) return std::optional<SourcedCase>{};
+  const bool enough = drawn_ >= options_.drawn_max && again_.empty();
+  if (enough || late) return std::optional<SourcedCase>{};
   if (options_.engine) {
     return std::optional(SourcedCase{draw_engine_case(options_.seed, drawn_++), ""});
   }
@@ -62,10 +65,33 @@ void CaseSource::find_cover() {
   in_cover_ = {cover_.begin(), cover_.end()};
 }
 
+size_t CaseSource::cover_again(const MustHit& met) {
+  if (!covered() || met.met() == met.required()) return 0;
+  std::set<uint64_t> ran = in_cover_;
+  for (uint64_t i = 0; i < number_; ++i) ran.insert(i);
+  again_ = covering_array(options_.seed, {}, met, ran);
+  std::reverse(again_.begin(), again_.end());
+  in_cover_.insert(again_.begin(), again_.end());
+  return again_.size();
+}
+
+/// Which case comes next, and whether it is one of the array's.
+uint64_t CaseSource::next_number(bool& covering) {
+  covering = drawn_ < cover_.size();
+  if (covering) return cover_[drawn_];
+  if (!again_.empty()) {
+    covering = true;
+    const uint64_t number = again_.back();
+    again_.pop_back();
+    return number;
+  }
+  while (in_cover_.contains(number_)) ++number_;
+  return number_++;
+}
+
 Case CaseSource::draw_next() {
-  const bool covering = drawn_ < cover_.size();
-  while (!covering && in_cover_.contains(number_)) ++number_;
-  const uint64_t number = covering ? cover_[drawn_] : number_++;
+  bool covering = false;
+  const uint64_t number = next_number(covering);
   ++drawn_;
   PhiloxSource choices(options_.seed, number);
   Case c = draw_related(choices, covering ? DrawOptions{} : options_.drawing);

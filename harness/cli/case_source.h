@@ -17,6 +17,7 @@
 #include "harness/case/case.h"
 #include "harness/core/result.h"
 #include "harness/gen/draw.h"
+#include "harness/gen/must_hit.h"
 #include "harness/gen/odometer.h"
 
 namespace kv::cli {
@@ -46,11 +47,15 @@ class CaseSource {
   /// The next case, or nothing when there are no more.
   Result<std::optional<SourcedCase>> next();
   uint64_t drawn() const { return drawn_; }
+  /// After the last case: draws those that have what the array had in vain, because a verdict about
+  /// it said nothing. How many there are; 0 without an array. They are beyond drawn_max.
+  size_t cover_again(const MustHit& met);
   /// There is a covering array, and all of it was drawn.
   bool covered() const { return !cover_.empty() && drawn_ >= cover_.size(); }
 
  private:
   void find_cover();
+  uint64_t next_number(bool& covering);
   Case draw_next();
   std::optional<SourcedCase> next_small();
 
@@ -61,7 +66,8 @@ class CaseSource {
   bool looked_for_cover_ = false;
   std::vector<uint64_t> cover_;  // the numbers of its cases; empty: the run is too short for it
   std::set<uint64_t> in_cover_;
-  uint64_t number_ = 0;  // of the next case outside of it, or of the next small case
+  std::vector<uint64_t> again_;  // numbers of cases that complete it, last first
+  uint64_t number_ = 0;          // of the next case outside of it, or of the next small case
   Odometer small_;
   bool more_small_ = true;
 };

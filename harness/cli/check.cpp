@@ -35,7 +35,8 @@ constexpr uint64_t kDrawnDefault = 200;
 constexpr size_t kDistinctMax = 10;  // then a campaign stops, unless told to keep going
 constexpr size_t kFindingsMax = 50;
 constexpr std::chrono::seconds kMinimizeMax{20};  // for each distinct fault
-constexpr size_t kPendingMax = 2;                 // one is judged while the other runs
+constexpr int kCoverRounds = 2;    // for what verdicts that say nothing left uncovered
+constexpr size_t kPendingMax = 2;  // one is judged while the other runs
 
 struct Shard {
   uint64_t index = 0, count = 1;
@@ -145,6 +146,7 @@ class Check {
   Result<void> examine_all(Examiner& examiner) {
     std::deque<std::string> paths;  // of the pending cases
     bool more = true;
+    int rounds = 0;
     while (!interrupted()) {
       while (more && paths.size() < kPendingMax) {
         KV_ASSIGN_OR_RETURN(auto sourced, source_.next());
@@ -153,7 +155,11 @@ class Check {
         KV_RETURN_IF_ERROR(examiner.submit(std::move(sourced->c)));
         paths.push_back(std::move(sourced->path));
       }
-      if (paths.empty()) return {};
+      if (paths.empty()) {
+        more = rounds++ < kCoverRounds && source_.cover_again(summary_.offered()) > 0;
+        if (more) continue;
+        return {};
+      }
       KV_ASSIGN_OR_RETURN(Examined examined, examiner.next());
       summary_.add(examined.c, examined.verdict);
       if (examined.history) histories_ += *examined.history;

@@ -1,7 +1,5 @@
 #include "harness/gen/cover.h"
 
-#include "harness/gen/must_hit.h"
-
 namespace kv {
 namespace {
 
@@ -13,15 +11,16 @@ constexpr size_t kRounds[] = {200, 100, 50, 25, 12, 6, 3, 1};
 
 }  // namespace
 
-std::vector<uint64_t> covering_array(uint64_t seed, const DrawOptions& options) {
+std::vector<uint64_t> covering_array(uint64_t seed, const DrawOptions& options, MustHit met,
+                                     const std::set<uint64_t>& without) {
   const auto candidate = [&](uint64_t i) {
+    if (without.contains(i)) return FeatureSet{};
     PhiloxSource choices(seed, i);
     return features_of(draw(choices, options));
   };
   std::vector<FeatureSet> candidates;
   candidates.reserve(kCandidates);
   for (uint64_t i = 0; i < kCandidates; ++i) candidates.push_back(candidate(i));
-  MustHit met;
   std::vector<uint64_t> chosen;
   for (const size_t least : kRounds) {
     for (uint64_t i = 0; i < kCandidates; ++i) {

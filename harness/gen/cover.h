@@ -7,13 +7,17 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "harness/gen/draw.h"
+#include "harness/gen/must_hit.h"
 
 namespace kv {
 
-/// Indices to draw with PhiloxSource(seed, index), best first.
-std::vector<uint64_t> covering_array(uint64_t seed, const DrawOptions& options);
+/// Indices to draw with PhiloxSource(seed, index), best first: between them what `met` has not.
+/// Those in `without` are not chosen.
+std::vector<uint64_t> covering_array(uint64_t seed, const DrawOptions& options, MustHit met = {},
+                                     const std::set<uint64_t>& without = {});
 
 }  // namespace kv

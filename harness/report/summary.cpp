@@ -74,11 +74,13 @@ std::vector<std::string> RunSummary::missing_features() const {
   return missing;
 }
 
-std::vector<std::string> RunSummary::never_offered() const {
-  MustHit offered = must_hit;
-  offered += refused;
-  return offered.missing();
+MustHit RunSummary::offered() const {
+  MustHit all = must_hit;
+  all += refused;
+  return all;
 }
+
+std::vector<std::string> RunSummary::never_offered() const { return offered().missing(); }
 
 ExitCode RunSummary::exit_code() const {
   ExitCode code = ExitCode::kPass;

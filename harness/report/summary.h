@@ -41,6 +41,8 @@ struct RunSummary {
   uint64_t judged() const { return count(Outcome::kPass) + count(Outcome::kFail); }
   /// Features that every campaign must meet, and that no judged case of this one had.
   std::vector<std::string> missing_features() const;
+  /// Conditions of judged and of unsupported cases.
+  MustHit offered() const;
   /// Of must_hit: neither judged nor refused.
   std::vector<std::string> never_offered() const;
   ExitCode exit_code() const;
