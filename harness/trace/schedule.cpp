@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
+#include <map>
 
 #include "harness/case/limits.h"
 #include "harness/case/validate.h"
@@ -24,25 +24,34 @@ uint64_t scaled(uint64_t tokens, double scale) {
   return std::max<uint64_t>(1, static_cast<uint64_t>(static_cast<double>(tokens) * scale));
 }
 
-// Which earlier prompt begins with the same blocks, as the trace's block ids say.
+// Which earlier prompt begins with the same blocks, as the trace's block ids say. An id need not
+// say what comes before it: a prompt shares a block only with those that have the same ones before
+// it.
 class Prefixes {
  public:
   // Adds request `id`; returns the owner of the longest known prefix and its length in tokens.
   std::pair<std::optional<RequestId>, uint64_t> add(RequestId id, const TraceRequest& request) {
-    size_t known = 0;
+    uint64_t place = kRoot, known = 0;
     std::optional<RequestId> owner;
-    while (known < request.blocks.size()) {
-      const auto found = first_owner_.find(request.blocks[known]);
-      if (found == first_owner_.end()) break;
-      owner = found->second;
-      ++known;
+    for (const uint64_t block : request.blocks) {
+      const auto [child, fresh] =
+          tree_.emplace(std::pair(place, block), Child{tree_.size() + 1, id});
+      if (!fresh) {
+        owner = child->second.owner;
+        ++known;
+      }
+      place = child->second.place;
     }
-    for (size_t i = known; i < request.blocks.size(); ++i) first_owner_[request.blocks[i]] = id;
     return {owner, known * kTraceBlockTokens};
   }
 
  private:
-  std::unordered_map<uint64_t, RequestId> first_owner_;  // looked up only, never iterated
+  static constexpr uint64_t kRoot = 0;
+  struct Child {
+    uint64_t place = 0;
+    RequestId owner;  // the first request that came by
+  };
+  std::map<std::pair<uint64_t, uint64_t>, Child> tree_;  // (place, block id)
 };
 
 class Scheduler {

@@ -47,6 +47,17 @@ TEST(Schedule, SharedBlocksBecomeSharedPrefixes) {
   EXPECT_FALSE(std::get<op::Admit>(c->ops[1]).prefix_of);
 }
 
+// A block id need not say what comes before it: request 1 has block 3 behind another first block.
+TEST(Schedule, APrefixIsTheSameBlocksFromTheFirst) {
+  const std::vector<TraceRequest> requests = {
+      {0, 1024, 2, {1, 2}}, {0, 1024, 2, {9, 3}}, {0, 1024, 2, {1, 3}}};
+  const auto c = trace_to_case(requests, {});
+  ASSERT_TRUE(c.ok()) << c.error().message;
+  EXPECT_FALSE(std::get<op::Admit>(c->ops[1]).prefix_of);
+  EXPECT_EQ(std::get<op::Admit>(c->ops[2]).prefix_of, RequestId(0));
+  EXPECT_EQ(std::get<op::Admit>(c->ops[2]).prefix_tokens, 512u);
+}
+
 TEST(Schedule, ScaleKeepsAtLeastOneToken) {
   const auto requests = three();
   const auto c = trace_to_case(requests, {.scale = 0.01});
