@@ -1,4 +1,6 @@
 // The command line of kverify: every subcommand, its exit code, its one error.
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -64,7 +66,14 @@ std::vector<std::string> own_words(int argc, char** argv, Chosen& chosen) {
   return words;
 }
 
+/// Every case asks for the same blocks again: what is freed stays with the process.
+void keep_freed_memory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}
+
 int run(int argc, char** argv) {
+  keep_freed_memory();
   CLI::App app(
       "kverify finds wrong results in CUDA attention and KV-cache code, proves that they "
       "are wrong, and names why. It needs no GPU.",

@@ -1,6 +1,6 @@
 // Purpose: a folder for the files of running cases.
 // Contract: made in $TMPDIR (default /tmp), removed by the destructor. When kverify itself is
-// killed, it stays, and holds the cases that were running.
+// killed, it stays, and holds the cases that were running, and perhaps some that had just ended.
 // Example: KV_ASSIGN_OR_RETURN(const RunFolder folder, RunFolder::create());
 #pragma once
 

@@ -1,16 +1,13 @@
 #include "harness/run/case_runner.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <deque>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <utility>
 
 #include "harness/case/json.h"
 #include "harness/core/check.h"
+#include "harness/run/case_files.h"
 
 namespace kv {
 namespace {
@@ -18,6 +15,7 @@ namespace {
 struct Pending {
   uint64_t number = 0;
   Case c;
+  size_t file = 0;
   bool sent = false;
 };
 
@@ -58,7 +56,10 @@ std::chrono::milliseconds silence_limit(const Case& c, std::chrono::milliseconds
 }
 
 struct CaseRunner::State {
+  explicit State(RunnerOptions from) : options(std::move(from)), files(options.folder) {}
+
   RunnerOptions options;
+  CaseFiles files;  // of the pending cases
   Hello hello;
   std::unique_ptr<WorkerProcess> worker;
   std::deque<Pending> pending;    // oldest first; the first is the one whose events come
@@ -69,10 +70,6 @@ struct CaseRunner::State {
   uint64_t next_number = 1;
   uint64_t sent_to_process = 0;
 
-  ~State();
-  std::string case_path(uint64_t number) const {
-    return options.folder + "/case-" + std::to_string(number) + ".json";
-  }
   Result<void> start_worker();
   Result<void> send_waiting();
   Result<Event> worker_frame(const Frame& frame);
@@ -81,12 +78,8 @@ struct CaseRunner::State {
   void retire_oldest();
 };
 
-CaseRunner::State::~State() {
-  std::error_code ignored;
-  for (const Pending& p : pending) std::filesystem::remove(case_path(p.number), ignored);
-}
-
-CaseRunner::CaseRunner() : state_(std::make_unique<State>()) {}
+CaseRunner::CaseRunner(RunnerOptions options)
+    : state_(std::make_unique<State>(std::move(options))) {}
 CaseRunner::CaseRunner(CaseRunner&&) noexcept = default;
 CaseRunner& CaseRunner::operator=(CaseRunner&&) noexcept = default;
 CaseRunner::~CaseRunner() = default;
@@ -104,8 +97,7 @@ std::vector<Case> CaseRunner::history() const {
 }
 
 Result<CaseRunner> CaseRunner::start(RunnerOptions options) {
-  CaseRunner runner;
-  runner.state_->options = std::move(options);
+  CaseRunner runner(std::move(options));
   KV_RETURN_IF_ERROR(runner.state_->start_worker());
   return runner;
 }
@@ -123,11 +115,8 @@ Result<void> CaseRunner::State::start_worker() {
 
 Result<void> CaseRunner::submit(const Case& c) {
   State& s = *state_;
-  s.pending.push_back({.number = s.next_number++, .c = c});
-  const std::string path = s.case_path(s.pending.back().number);
-  // No sync: this file outlives a crash of any process, and no worker sees it half written.
-  if (!(std::ofstream(path, std::ios::binary) << case_to_json(c) << std::flush))
-    return environment_error("cannot write '" + path + "': " + std::strerror(errno));
+  KV_ASSIGN_OR_RETURN(const size_t file, s.files.put(case_to_json(c)));
+  s.pending.push_back({.number = s.next_number++, .c = c, .file = file});
   return s.send_waiting();
 }
 
@@ -143,7 +132,7 @@ Result<void> CaseRunner::State::send_waiting() {
     p.sent = true;
     ++sent_to_process;
     // A worker that is gone is noticed by next().
-    worker->submit(FrameType::kRun, encode_request({p.number, case_path(p.number)}));
+    worker->submit(FrameType::kRun, encode_request({p.number, files.path(p.file)}));
   }
   return {};
 }
@@ -198,8 +187,7 @@ RunEnd CaseRunner::State::end_of(const Ending& ending) const {
 }
 
 void CaseRunner::State::retire_oldest() {
-  std::error_code ignored;
-  std::filesystem::remove(case_path(pending.front().number), ignored);
+  files.give_back(pending.front().file);
   last_count = history.size();
   last_in_old = false;
   history.push_back(std::move(pending.front().c));

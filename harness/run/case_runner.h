@@ -33,7 +33,7 @@ namespace kv {
 /// silence_max: see silence_limit().
 struct RunnerOptions : WorkerStart {
   std::string folder;                              // for the files of running cases; must exist
-  uint32_t process_cases_max = 256;                // then a fresh process is started
+  uint32_t process_cases_max = 1024;               // then a fresh process is started
   const std::atomic<bool>* interrupted = nullptr;  // true: next() gives up with kTimeLimit
 };
 
@@ -63,7 +63,7 @@ class CaseRunner {
   std::vector<Case> history() const;
 
  private:
-  CaseRunner();
+  explicit CaseRunner(RunnerOptions options);
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -195,16 +195,24 @@ TEST_F(CaseRunnerTest, ReplacesAProcessWhenAsked) {
   EXPECT_EQ(runner->history().size(), 0u);
 }
 
+// Kills: a case that follows in the same file with the tail of a longer one behind it.
 TEST_F(CaseRunnerTest, KeepsRunningCasesOnDisk) {
   options_.silence_max = std::chrono::seconds(1);
-  auto runner = start("hang");
-  ASSERT_TRUE(runner.ok());
-  ASSERT_TRUE(runner->submit(small_case(3)).ok());
-  const auto stored = load_case(folder_ + "/case-1.json");
-  ASSERT_TRUE(stored.ok()) << stored.error().message;
-  EXPECT_EQ(*stored, small_case(3));
-  finish_one(*runner);
-  EXPECT_FALSE(std::filesystem::exists(folder_ + "/case-1.json"));
+  const std::string path = folder_ + "/case-0.json";
+  Case longer = small_case(3);
+  longer.comment = "longer than the one that follows";
+  {
+    auto runner = start("hang");
+    ASSERT_TRUE(runner.ok());
+    for (const Case& c : {longer, small_case(3)}) {
+      ASSERT_TRUE(runner->submit(c).ok());
+      const auto stored = load_case(path);
+      ASSERT_TRUE(stored.ok()) << stored.error().message;
+      EXPECT_EQ(*stored, c);
+      finish_one(*runner);
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST_F(CaseRunnerTest, WhatThePluginDoesNotOfferIsUnsupported) {

@@ -96,11 +96,12 @@ class StepRun {
     for (ScaleMemory* scales : {&pools.key_scale, &pools.value_scale})
       KV_RETURN_IF_ERROR(scales->write(context_.c, timeline_, step_));
     pools.each([&](PoolMemory& pool) { pool.open_for_writing(batch_.written_pages); });
-    bool go_on = batch_.appended_tokens == 0 || append(pools, memory);
-    if (go_on && batch_.query_tokens > 0) {
+    // Before append: nothing of ours then stands between the plugin's two calls, which it must
+    // order itself.
+    if (batch_.query_tokens > 0)
       KV_RETURN_IF_ERROR(memory.spoil_outputs(workspace_, context_.c.pool.poison));
-      go_on = attend(pools, memory);
-    }
+    bool go_on = batch_.appended_tokens == 0 || append(pools, memory);
+    if (go_on && batch_.query_tokens > 0) go_on = attend(pools, memory);
     // Also after a refusal: whatever was launched must have ended before memory is looked at.
     go_on = call_.synchronize(context_.stream) && go_on;
     pools.each([&](PoolMemory& pool) { pool.close(batch_.written_pages); });

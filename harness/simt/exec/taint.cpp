@@ -291,10 +291,18 @@ const Origin& origin_of(const Warp& w, uint16_t slot) { return w.cold->taint.slo
 void set_undefined(Warp& w, uint16_t slot, bool wide, uint32_t lane, uint64_t bits,
                    const Origin& origin) {
   TaintFile& t = file_of(w);
-  if (bits == 0 && !t.slot_tainted[slot]) return;
-  uint64_t words[32] = {};
-  words[lane] = bits;
-  store_bits(w, t, wide ? '4' : '2', slot, 1u << lane, words, origin);
+  uint8_t& flag = t.slot_tainted[slot];
+  if (bits == 0 && !flag) return;
+  const size_t bytes = wide ? 8 : 4;
+  auto* const base = reinterpret_cast<uint8_t*>(t.bits.data() + size_t(slot) * 32);
+  std::memcpy(base + bytes * lane, &bits, bytes);
+  uint64_t now = 0;
+  std::memcpy(&now, base + bytes * lane, bytes);
+  if (now && !flag) t.slot_origin[slot] = origin;
+  const bool any =
+      now || std::any_of(base, base + 32 * bytes, [](uint8_t byte) { return byte != 0; });
+  w.tainted += uint32_t(any) - uint32_t(flag != 0);
+  flag = any;
 }
 
 void set_undefined_predicate(Warp& w, uint16_t predicate, uint32_t lanes, uint32_t undefined,
