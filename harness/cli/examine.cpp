@@ -117,6 +117,7 @@ Examiner& Examiner::operator=(Examiner&&) noexcept = default;
 Examiner::~Examiner() = default;
 
 Result<JudgeOptions> judging_on(const BenchOptions& bench, JudgeOptions judging) {
+  judging.coverage_work = 0;  // no command tells it of a verdict; `show --coverage` computes it
   if (!bench.suppressions_path.empty()) {
     KV_ASSIGN_OR_RETURN(judging.suppressions, read_suppressions(bench.suppressions_path));
   }
