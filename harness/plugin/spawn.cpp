@@ -129,4 +129,14 @@ uint64_t resident_bytes(pid_t pid) {
   return fields == 2 ? uint64_t{resident} * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) : 0;
 }
 
+std::chrono::nanoseconds time_without_processor(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/schedstat";
+  std::FILE* file = std::fopen(path.c_str(), "re");
+  if (file == nullptr) return {};
+  unsigned long long ran = 0, waited = 0;
+  const int fields = std::fscanf(file, "%llu %llu", &ran, &waited);
+  std::fclose(file);
+  return std::chrono::nanoseconds(fields == 2 ? waited : 0);
+}
+
 }  // namespace kv

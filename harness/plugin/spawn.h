@@ -36,4 +36,7 @@ Result<Child> spawn_child(const WorkerSpec& spec);
 /// Resident memory of a process in bytes; 0 when it is gone.
 uint64_t resident_bytes(pid_t pid);
 
+/// How long its main thread was ready to run and had no processor; 0 where the system does not say.
+std::chrono::nanoseconds time_without_processor(pid_t pid);
+
 }  // namespace kv

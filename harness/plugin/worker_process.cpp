@@ -14,6 +14,7 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "harness/plugin/spawn.h"
 #include "harness/plugin/status_page.h"
@@ -56,8 +57,10 @@ struct WorkerProcess::State {
   FrameAssembler assembler;
   std::string output;
   uint64_t progress_seen = 0;
+  bool heard = false;  // something was read since the limits were looked at
   Clock::time_point progress_at = Clock::now();
-  Clock::time_point looked_at = {};  // when the process was last looked after
+  std::chrono::nanoseconds waited_then{0};  // time_without_processor at progress_at
+  Clock::time_point looked_at = {};         // when the process was last looked after
   std::optional<Ending::Cause> killed_for;
   std::optional<Clock::time_point> socket_closed_at;
   std::vector<std::byte> buffer = std::vector<std::byte>(kReadBytes);
@@ -141,7 +144,7 @@ bool WorkerProcess::State::read_socket() {
   }
   assembler.add(std::span(buffer).first(static_cast<size_t>(got)));
   if (assembler.malformed() && !killed_for) kill_for(Ending::Cause::kMalformed);
-  progress_at = Clock::now();
+  heard = true;
   const std::lock_guard held(mutex);
   while (auto frame = assembler.next()) {
     const bool answers = frame->type == FrameType::kEnd || frame->type == FrameType::kHello;
@@ -177,11 +180,14 @@ void WorkerProcess::State::enforce_limits(Clock::time_point now) {
   }
   if (killed_for) return;
   if (stop) return kill_for(Ending::Cause::kStopped);
-  if (progress != progress_seen || idle || waiting_for_reader) {
+  const std::chrono::nanoseconds waited = time_without_processor(child.pid);
+  if (std::exchange(heard, false) || progress != progress_seen || idle || waiting_for_reader) {
     progress_seen = progress;
     progress_at = now;
+    waited_then = waited;
   }
-  if (now - progress_at > limit) return kill_for(Ending::Cause::kHung);
+  // On a busy machine a worker that gets no processor is not at fault.
+  if (now - progress_at - (waited - waited_then) > limit) return kill_for(Ending::Cause::kHung);
   // A process that dies closes its socket first; one that lives on without it can never answer.
   if (socket_closed_at && now - *socket_closed_at > kDeathMax)
     return kill_for(Ending::Cause::kMalformed);

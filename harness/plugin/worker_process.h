@@ -31,7 +31,8 @@ inline constexpr int kWorkerStatusPage = 4;
 struct WorkerSpec {
   std::string executable = "/proc/self/exe";
   std::vector<std::string> arguments;
-  /// Longest time without any progress while the worker has something to do. More is a hang.
+  /// Longest time without any progress while the worker has something to do, less what it waited
+  /// for a processor. More is a hang.
   std::chrono::milliseconds silence_max = std::chrono::seconds(60);
   uint64_t memory_bytes_max = 0;  // resident; 0: default_worker_memory()
 };

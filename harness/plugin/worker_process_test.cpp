@@ -1,7 +1,12 @@
 #include "harness/plugin/worker_process.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
 
 #include "harness/plugin/status_page.h"
 
@@ -64,6 +69,48 @@ TEST(WorkerProcess, LetsProgressGoOnBeyondTheLimit) {
   worker->submit(FrameType::kRun, {});
   EXPECT_EQ(std::get<Frame>(worker->receive()).type, FrameType::kHello);
   EXPECT_EQ(std::get<Frame>(worker->receive()).type, FrameType::kOperation);
+}
+
+/// Processes that take a processor from whoever shares it, as long as this lives.
+class Burners {
+ public:
+  explicit Burners(int count) {
+    for (int i = 0; i < count; ++i) {
+      const pid_t pid = fork();
+      if (pid == 0)
+        for (volatile int x = 0;; x = x + 1) {
+        }
+      pids_.push_back(pid);
+    }
+  }
+  ~Burners() {
+    for (const pid_t pid : pids_) {
+      kill(pid, SIGKILL);
+      waitpid(pid, nullptr, 0);
+    }
+  }
+
+ private:
+  std::vector<pid_t> pids_;
+};
+
+// Fails when time that a worker waits for its processor counts as silence.
+TEST(WorkerProcess, ABusyMachineIsNoHang) {
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  for (int cpu = 0; CPU_COUNT(&one) == 0; ++cpu)
+    if (CPU_ISSET(cpu, &before)) CPU_SET(cpu, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  const Burners burners(4);
+  auto worker = start("busy", 1500ms);  // 600 ms of its own, 3 s of wall clock
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+  EXPECT_EQ(std::get<Frame>(worker->receive()).type, FrameType::kHello);
+  if (std::ifstream("/proc/self/schedstat").fail()) GTEST_SKIP() << "this system does not say";
+  worker->submit(FrameType::kRun, {});
+  const WorkerEvent event = worker->receive();
+  ASSERT_TRUE(std::holds_alternative<Frame>(event));
+  EXPECT_EQ(std::get<Frame>(event).type, FrameType::kOperation);
 }
 
 TEST(WorkerProcess, IdlenessIsNoHang) {
