@@ -21,6 +21,14 @@ TEST(Planted, ReadsTheHeader) {
   EXPECT_TRUE(parse_planted("01_x", kHeader + "Expect: equivalent, because so\n")->is_equivalent());
 }
 
+TEST(Planted, OnlyTheChangeIsHashed) {
+  const std::string expect = "Expect: killed\n\n";
+  const auto hash = [&](const std::string& text) { return parse_planted("01_x", text)->hash; };
+  const std::string one = hash(kHeader + expect + "--- a/x\n+1\n");
+  EXPECT_EQ(one, hash("Level: engine\n" + kHeader + expect + "--- a/x\n+1\n"));
+  EXPECT_NE(one, hash(kHeader + expect + "--- a/x\n+2\n"));
+}
+
 TEST(Planted, RefusesWhatIsMissingOrUnknown) {
   for (const std::string& text :
        {kHeader, kHeader + "Expect: perhaps\n", std::string("--- a/x\n"), std::string()}) {
@@ -35,6 +43,7 @@ PlantedResult result(const std::string& expect, std::vector<TrialEnd> ends) {
   PlantedResult r;
   r.bug.name = "01_x";
   r.bug.expect = expect;
+  r.bug.found_by = "the device stage.";
   for (const TrialEnd end : ends) r.trials.push_back({.end = end, .killer = "device/race"});
   return r;
 }
@@ -51,6 +60,24 @@ TEST(PlantedReport, AnEnginesBugIsFoundByACheckThatItNames) {
   EXPECT_EQ(state("metamorphic/twin:cold"), "killed");
   EXPECT_EQ(state("structure/index"), "FOUND BY ANOTHER CHECK");
   EXPECT_EQ(state("structure/leak (history)"), "FOUND BY ANOTHER CHECK");
+}
+
+TEST(PlantedReport, AKernelsBugIsFoundByAStageOrRelationThatItNames) {
+  PlantedResult r = result("killed", {TrialEnd::kKilled});
+  const auto state = [&](const std::string& found_by, const std::string& killer) {
+    r.bug.found_by = found_by;
+    r.trials[0].killer = killer;
+    return r.state();
+  };
+  EXPECT_EQ(state("the value stages, with windows.", "exact/output-value"), "killed");
+  EXPECT_EQ(state("the value stages, with windows.", "interval/lse-value (history)"), "killed");
+  EXPECT_EQ(state("the value stages.", "device/race"), "FOUND BY ANOTHER CHECK");
+  EXPECT_EQ(state("the relation layout only.", "metamorphic/relation:layout"), "killed");
+  EXPECT_EQ(state("the relation layout only.", "metamorphic/relation:pages"),
+            "FOUND BY ANOTHER CHECK");
+  EXPECT_EQ(state("the value stages. No device check can.", "device/race"),
+            "FOUND BY ANOTHER CHECK")
+      << "behind the first sentence";
 }
 
 TEST(PlantedReport, OneSeedThatLetsItLiveIsASurvivor) {

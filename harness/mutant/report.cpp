@@ -9,14 +9,29 @@
 namespace kv {
 namespace {
 
+/// "structure/reference-counts" is the engine's "reference counts".
+std::string check_of_engine(std::string check) {
+  if (check.starts_with("twin:")) return "echo";
+  std::replace(check.begin(), check.end(), '-', ' ');
+  return check;
+}
+
+/// What patches of kernels call it: a stage, or a relation by its name.
+std::string check_of_kernel(const std::string& stage, const std::string& failure_class) {
+  constexpr std::string_view kRelation = "relation:";
+  if (failure_class.starts_with(kRelation)) return failure_class.substr(kRelation.size());
+  if (failure_class.starts_with("merge")) return "merge";
+  return stage == "exact" || stage == "interval" ? "value" : stage;
+}
+
 /// Was it found by what its patch says?
 bool is_named(const PlantedBug& bug, const Trial& trial) {
-  if (!bug.is_of_engine() || trial.end != TrialEnd::kKilled) return true;
-  std::string check = trial.killer.substr(trial.killer.find('/') + 1);
+  if (trial.end != TrialEnd::kKilled) return true;
+  const size_t slash = std::min(trial.killer.find('/'), trial.killer.size());
+  std::string check = trial.killer.substr(std::min(slash + 1, trial.killer.size()));
   check.resize(std::min(check.size(), check.find(" (history)")));
-  if (check.starts_with("twin:")) check = "echo";
-  std::replace(check.begin(), check.end(), '-', ' ');
-  return bug.names(check);
+  return bug.names(bug.is_of_engine() ? check_of_engine(check)
+                                      : check_of_kernel(trial.killer.substr(0, slash), check));
 }
 
 std::string killers_of(const PlantedResult& r) {

@@ -1,7 +1,6 @@
 // Purpose: what the trials of many mutants say together, for a person and as JSON.
-// Contract: a mutant counts as killed only when every one of its seeds killed it, and, at the level
-// of engines, a check that its patch names. Equivalent ones are wrong when they are killed. The
-// JSON holds no times.
+// Contract: a mutant counts as killed only when every one of its seeds killed it, and by a check
+// that its patch names. Equivalent ones are wrong when they are killed. The JSON holds no times.
 // Example:  puts(planted_text(results).c_str());
 #pragma once
 
