@@ -92,20 +92,20 @@ class Bisection {
   }
 
   Result<Trial> try_commit(const Commit& commit) {
-    std::optional<Trial> trial;
-    if (const auto known = kept_.result_of(commit.id)) trial = Trial::read(*known);
-    const bool again = trial.has_value();
-    if (!trial) {
-      KV_ASSIGN_OR_RETURN(trial, build_and_run());
-      KV_RETURN_IF_ERROR(kept_.add(commit.id, trial->kept()));
-    }
-    steps_.push_back({commit, *trial});
-    output_.say(fmt::format("{}  {}{}: {}\n", commit.short_id(), commit.subject,
-                            again ? " (as kept)" : "", trial->text));
-    return *trial;
+    if (const auto known = kept_.result_of(commit.id))
+      if (const auto kept = Trial::read(*known)) return told(commit, *kept, " (as kept)");
+    KV_ASSIGN_OR_RETURN(const Trial trial, build_and_run());
+    KV_RETURN_IF_ERROR(kept_.add(commit.id, trial.kept()));
+    return told(commit, trial, "");
   }
 
-  Result<std::optional<Trial>> build_and_run() {
+  Trial told(const Commit& commit, const Trial& trial, const char* how) {
+    steps_.push_back({commit, trial});
+    output_.say(fmt::format("{}  {}{}: {}\n", commit.short_id(), commit.subject, how, trial.text));
+    return trial;
+  }
+
+  Result<Trial> build_and_run() {
     const std::string plugin = (fs::path(history_.tree()) / options_.plugin).string();
     std::error_code missing;
     fs::remove(plugin, missing);  // of the commit before it
@@ -114,18 +114,17 @@ class Bisection {
                                           .seconds = options_.build_seconds,
                                           .interrupted = &interrupted()});
     if (built.interrupted) return Error{ErrorKind::kTimeLimit, "interrupted"};
-    if (!built.ok()) return std::optional(skipped(built));
-    if (!fs::is_regular_file(plugin, missing))
-      return std::optional(Trial{.text = "builds no " + options_.plugin});
+    if (!built.ok()) return skipped(built);
+    if (!fs::is_regular_file(plugin, missing)) return Trial{.text = "builds no " + options_.plugin};
     BenchOptions bench = options_.bench;
     bench.plugin_path = plugin;
     KV_ASSIGN_OR_RETURN(const JudgeOptions judging, judging_on(bench, {}));
     const auto examined = examine_once(bench, judging, case_, preceding_);
     if (!examined.ok()) {
       if (interrupted()) return examined.error();
-      return std::optional(Trial{.text = "cannot be run: " + one_line(examined.error().message)});
+      return Trial{.text = "cannot be run: " + one_line(examined.error().message)};
     }
-    return std::optional(judged(examined->verdict));
+    return judged(examined->verdict);
   }
 
   static Trial skipped(const CommandEnd& built) {
@@ -200,8 +199,11 @@ std::string search_of(const BisectOptions& options, const Case& c) {
 }  // namespace
 
 Result<ExitCode> bisect(const BisectOptions& options) {
-  if (fs::path(options.plugin).is_absolute())
-    return bad_input("--plugin: expected a path within the repository's tree, got " +
+  // That file is removed before each build.
+  const fs::path plugin = fs::path(options.plugin).lexically_normal();
+  if (plugin.is_absolute() || plugin.begin()->string() == ".." || plugin == "." ||
+      !plugin.has_filename())
+    return bad_input("--plugin: expected a file within the repository's tree, got " +
                      options.plugin);
   KV_ASSIGN_OR_RETURN(Case c, load_checked_case(options.case_path));
   KV_ASSIGN_OR_RETURN(std::vector<Case> preceding, load_preceding(options.case_path, c));

@@ -123,7 +123,8 @@ TEST_F(BisectTest, RefusesEndsThatAreNone) {
   EXPECT_SAYS(bisect("--all", bad).err, "");
   EXPECT_EQ(bisect("--output=x", bad).status, 2);
   EXPECT_EQ(bisect(good, bad, {"--repo", folder_ + "/none"}).status, 2);
-  EXPECT_EQ(bisect(good, bad, {"--plugin", "/plugin.so"}).status, 2);
+  for (const char* plugin : {"/plugin.so", "../plugin.so", "a/../../plugin.so", "folder/", "."})
+    EXPECT_EQ(bisect(good, bad, {"--plugin", plugin}).status, 2) << plugin;
   std::ofstream(folder_ + "/steps.jsonl") << "another file\n";
   EXPECT_EQ(bisect(good, bad, {"--keep", folder_ + "/steps.jsonl"}).status, 2);
 }

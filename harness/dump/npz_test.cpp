@@ -53,9 +53,7 @@ TEST(Npz, NoticesDamagedBytes) {
         std::string damaged = text;
         damaged[i] = static_cast<char>(damaged[i] ^ flip);
         const auto file = parse_npz(damaged, "d.npz");
-        if (file.ok()) {
-          EXPECT_EQ(file->data, whole->data) << i;
-        }
+        EXPECT_TRUE(!file.ok() || file->data == whole->data) << i;
       }
     }
     for (size_t size = 0; size < text.size(); size += 7) {
