@@ -172,7 +172,7 @@ TEST(Hostile, DeepNestingAndBrokenUnicode) {
     const size_t comment = text.find("\"comment\": \"") + 12;
     for (const char* bytes :
          {"\xff", "\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xe2\x82", "\x01", "\\ud800",
-          "\\udc00\\ud800", "\\u0000", "\\u001b[2J", "\\q", "\\u12"}) {
+          "\\udc00\\ud800", "\\u0000", "\\u001b[2J", "\\q", "\\u12x"}) {
       std::string broken = text;
       broken.insert(comment, bytes);
       EXPECT_FALSE(survives(broken)) << bytes;
