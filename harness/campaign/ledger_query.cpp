@@ -109,7 +109,7 @@ Result<QueryRows> read_rows(sqlite3* db, sqlite3_stmt* statement) {
     if (code == SQLITE_INTERRUPT) return bad_input("--sql: expected a query of less work");
     if (code != SQLITE_ROW) return sql_error(db);
     if (all.rows.size() == kQueryRowsMax)
-      return bad_input("--sql: expected at most 1000000 rows, got more: add a LIMIT");
+      return bad_input("--sql: expected at most 100000 rows, got more: add a LIMIT");
     auto& row = all.rows.emplace_back();
     for (int i = 0; i < columns; ++i) row.push_back(value_of(statement, i));
   }

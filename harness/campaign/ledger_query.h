@@ -20,8 +20,8 @@
 
 namespace kv {
 
-inline constexpr uint64_t kQueryStepsMax = 2'000'000'000;  // some ten seconds
-inline constexpr size_t kQueryRowsMax = 1'000'000;
+inline constexpr uint64_t kQueryStepsMax = 100'000'000;  // some seconds
+inline constexpr size_t kQueryRowsMax = 100'000;
 
 struct QueryRows {
   std::vector<std::string> columns;
