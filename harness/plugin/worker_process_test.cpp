@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 
 #include "harness/plugin/status_page.h"
@@ -78,7 +79,7 @@ class Burners {
     for (int i = 0; i < count; ++i) {
       const pid_t pid = fork();
       if (pid == 0)
-        for (volatile int x = 0;; x = x + 1) {
+        for (std::atomic<int> x = 0;; ++x) {
         }
       pids_.push_back(pid);
     }
