@@ -56,9 +56,9 @@ Cfg build_cfg(const Function& function) {
     }
     const bool stops = last.guard < 0 && (leaves(last) || branches(last));
     if (!stops && block.end < code.size()) block.successors.push_back(cfg.block_of[block.end]);
-    std::ranges::sort(block.successors);
-    const auto repeated = std::ranges::unique(block.successors);
-    block.successors.erase(repeated.begin(), repeated.end());
+    std::vector<uint32_t>& next = block.successors;
+    std::sort(next.begin(), next.end());
+    next.erase(std::unique(next.begin(), next.end()), next.end());
   }
   return cfg;
 }
