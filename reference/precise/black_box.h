@@ -15,29 +15,61 @@ struct ColumnSums {
   std::array<T, kParts> part_spread = {};               // w E_part |v-O|
 };
 
+/// Of kColumnsAtOnce columns.
 template <class T>
-ColumnSums<T> column_sums(const RowFacts<T>& f, uint32_t j, bool budget) {
-  ColumnSums<T> t;
-  const size_t n = f.in.count();
-  for (size_t i = 0; i < n; ++i) {
-    const T v = f.value(i, j), size = absolute(v);
-    t.output += f.weight[i] * v;
-    t.magnitude += f.weight[i] * size;
-    t.rounding += f.rounding[i] * size;
-    t.largest = greater_of(t.largest, size);
-  }
-  t.output = t.output / f.weight_sum;
-  for (size_t i = 0; i < n; ++i) {
-    const T distance = absolute(T(f.value(i, j) - t.output));
-    t.spread += f.weight[i] * f.theta[i] * distance;
-    t.rounding_spread += f.rounding[i] * distance;
-    for (int p = 0; budget && p < kParts; ++p) {
-      t.part_spread[p] += f.weight[i] * f.part[i][p] * distance;
+using BlockSums = std::array<ColumnSums<T>, kColumnsAtOnce<T>>;
+
+template <class T>
+void add_part_spreads(const RowFacts<T>& f, uint32_t first, BlockSums<T>& sums) {
+  for (size_t i = 0; i < f.in.count(); ++i) {
+    const Columns<T> v = f.values(i, first);
+    for (size_t k = 0; k < sums.size(); ++k) {
+      const T distance = absolute(T(v[k] - sums[k].output));
+      for (int p = 0; p < kParts; ++p)
+        sums[k].part_spread[p] += f.weight[i] * f.part[i][p] * distance;
     }
   }
-  // A sink is a key with v = 0.
-  t.spread += f.sink_weight * f.sink_theta * absolute(t.output);
-  return t;
+}
+
+template <class T>
+BlockSums<T> column_sums(const RowFacts<T>& f, uint32_t first, bool budget) {
+  constexpr uint32_t kWide = kColumnsAtOnce<T>;
+  Columns<T> output = zero_columns<T>(), magnitude = output, rounding = output, largest = output;
+  Columns<T> spread = output, rounding_spread = output;
+  const size_t n = f.in.count();
+  for (size_t i = 0; i < n; ++i) {
+    const Columns<T> v = f.values(i, first);
+    const T w = f.weight[i], r = f.rounding[i];
+    for (uint32_t k = 0; k < kWide; ++k) {
+      const T size = absolute(v[k]);
+      output[k] += w * v[k];
+      magnitude[k] += w * size;
+      rounding[k] += r * size;
+      largest[k] = greater_of(largest[k], size);
+    }
+  }
+  for (T& o : output) o = o / f.weight_sum;
+  for (size_t i = 0; i < n; ++i) {
+    const Columns<T> v = f.values(i, first);
+    const T w = f.weight[i] * f.theta[i], r = f.rounding[i];
+    for (uint32_t k = 0; k < kWide; ++k) {
+      const T distance = absolute(T(v[k] - output[k]));
+      spread[k] += w * distance;
+      rounding_spread[k] += r * distance;
+    }
+  }
+  BlockSums<T> sums;
+  for (uint32_t k = 0; k < kWide; ++k) {
+    sums[k] = {.output = output[k],
+               .magnitude = magnitude[k],
+               .rounding = rounding[k],
+               .largest = largest[k],
+               // A sink is a key with v = 0.
+               .spread = spread[k] + f.sink_weight * f.sink_theta * absolute(output[k]),
+               .rounding_spread = rounding_spread[k]};
+  }
+  if (budget) add_part_spreads(f, first, sums);
+  return sums;
 }
 
 /// The named parts of B0 of one column.

@@ -29,7 +29,7 @@ class DyadicWeights {
  public:
   explicit DyadicWeights(const RowFacts<T>& f);
   bool certified() const { return certified_; }
-  Estimate<T> column(uint32_t j) const;
+  Estimate<T> column(uint32_t j, bool budget) const;
 
  private:
   bool scores_are_exact() const;
@@ -122,7 +122,7 @@ void DyadicWeights<T>::find_denominator() {
 }
 
 template <class T>
-Estimate<T> DyadicWeights<T>::column(uint32_t j) const {
+Estimate<T> DyadicWeights<T>::column(uint32_t j, bool budget) const {
   const size_t n = f_.in.count();
   std::vector<double> products(n);
   const std::vector<uint8_t> all(n, 0);
@@ -145,6 +145,7 @@ Estimate<T> DyadicWeights<T>::column(uint32_t j) const {
             T(kSlack);
   e.own_error = f_.own_relative_error() * (size / denominator_ + absolute(e.value)) +
                 T(NumberTraits<T>::kTiny) * largest;
+  if (!budget) return e;
   e.budget = {{"accumulation", to_double_up(accumulation)},
               {"normaliser and division", to_double_up(T(absolute(e.value) * relative_))}};
   return e;

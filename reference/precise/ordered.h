@@ -31,44 +31,53 @@ inline std::vector<Tile> tiles_in_order(const RowInputs& in, const Profile& p) {
   return tiles;
 }
 
-/// Error of the accumulator of one column after the last tile, in units of the weight sum's scale.
+/// Errors of the accumulators after the last tile, in units of the weight sum's scale.
 template <class T>
-T running_error(const RowFacts<T>& f, const std::vector<Tile>& tiles, uint32_t j) {
-  const T one(1);
-  T error(0), prefix(0), perturbation(0);
+Columns<T> running_errors(const RowFacts<T>& f, const std::vector<Tile>& tiles, uint32_t first) {
+  constexpr uint32_t kWide = kColumnsAtOnce<T>;
+  Columns<T> error = zero_columns<T>(), prefix = error, perturbation = error;
   for (size_t b = 0; b < tiles.size(); ++b) {
     const Tile& tile = tiles[b];
-    T sum(0), size(0), change(0);
+    Columns<T> sum = zero_columns<T>(), size = sum, change = sum;
     for (size_t i = tile.first; i < tile.last; ++i) {
-      const T v = f.value(i, j), magnitude = absolute(v);
-      sum += f.weight[i] * v;
-      size += f.weight[i] * magnitude;
-      change += (f.weight[i] * f.theta[i] + f.rounding[i]) * magnitude;
-    }
-    T held = absolute(prefix) + error + perturbation;
-    if (b > 0) {
-      error += T(kUnit32) * held;  // one rescaling
-      held = absolute(prefix) + error + perturbation;
+      const Columns<T> v = f.values(i, first);
+      const T w = f.weight[i], changed = f.weight[i] * f.theta[i] + f.rounding[i];
+      for (uint32_t k = 0; k < kWide; ++k) {
+        const T magnitude = absolute(v[k]);
+        sum[k] += w * v[k];
+        size[k] += w * magnitude;
+        change[k] += changed * magnitude;
+      }
     }
     const uint64_t keys = tile.last - tile.first;
     const uint64_t hull = f.in.slots[tile.last - 1] - f.in.slots[tile.first] + 1;
     const Accumulation& a = f.profile.values;
     const uint64_t steps = a.fused_multiply_add ? keys : std::min(keys, hull / a.products + 1);
-    error += T(accumulation_error(a, steps)) * (held + (size + change) * T(1 + f.c.dequantised));
-    prefix += sum;
-    perturbation += change;
+    const T step(accumulation_error(a, steps)), dequantised(1 + f.c.dequantised);
+    for (uint32_t k = 0; k < kWide; ++k) {
+      T held = absolute(prefix[k]) + error[k] + perturbation[k];
+      if (b > 0) {
+        error[k] += T(kUnit32) * held;  // one rescaling
+        held = absolute(prefix[k]) + error[k] + perturbation[k];
+      }
+      error[k] += step * (held + (size[k] + change[k]) * dequantised);
+      prefix[k] += sum[k];
+      perturbation[k] += change[k];
+    }
   }
-  return error * (one + T(kUnit32)) + T(f.c.dequantised) * perturbation;
+  for (uint32_t k = 0; k < kWide; ++k)
+    error[k] = error[k] * (T(1) + T(kUnit32)) + T(f.c.dequantised) * perturbation[k];
+  return error;
 }
 
 /// B1 of one column.
 template <class T>
-ColumnBudget<T> ordered_budget(const RowFacts<T>& f, const std::vector<Tile>& tiles, uint32_t j,
+ColumnBudget<T> ordered_budget(const RowFacts<T>& f, const T& running_error,
                                const ColumnSums<T>& sums) {
   const T gain = (T(1) + f.theta_max) / (T(1) - f.theta_mean);
-  const T accumulation = gain * (running_error(f, tiles, j) / f.weight_sum +
-                                 T(f.c.dequantised) * sums.magnitude / f.weight_sum +
-                                 T(f.c.dequantised_quantum) * (T(1) + f.rounding_mean));
+  const T accumulation =
+      gain * (running_error / f.weight_sum + T(f.c.dequantised) * sums.magnitude / f.weight_sum +
+              T(f.c.dequantised_quantum) * (T(1) + f.rounding_mean));
   return column_budget(f, sums, accumulation);
 }
 
@@ -77,9 +86,16 @@ template <class T>
 class RoundedWeights {
  public:
   RoundedWeights(const RowFacts<T>& f, std::vector<Tile> tiles);
-  Estimate<T> column(uint32_t j, const T& accumulator_error) const;
+  /// Nothing where they are not usable.
+  std::vector<Estimate<T>> columns(uint32_t first, const Columns<T>& errors, bool budget) const;
 
  private:
+  /// Sums over tiles, in the scale of the last.
+  struct Sums {
+    Columns<T> numerator = zero_columns<T>(), radius = numerator, largest = numerator,
+               size = numerator;
+  };
+  Sums sums(uint32_t first) const;
   struct Scaled {
     T scale = T(1);        // e^(m_b - m_last)
     T scale_error = T(0);  // relative, of the product of the kernel's rescale factors
@@ -193,34 +209,55 @@ void RoundedWeights<T>::find_denominator() {
 }
 
 template <class T>
-Estimate<T> RoundedWeights<T>::column(uint32_t j, const T& accumulator_error) const {
-  Estimate<T> e;
-  e.basis = Basis::kProbability;
-  e.bound = T(-1);  // not usable
-  if (relative_ < T(0)) return e;
-  T numerator(0), radius(0), largest(0), size(0);
+typename RoundedWeights<T>::Sums RoundedWeights<T>::sums(uint32_t first) const {
+  constexpr uint32_t kWide = kColumnsAtOnce<T>;
+  Sums s;
   for (size_t b = 0; b < tiles_.size(); ++b) {
-    T sum(0);
+    const T scale = scales_[b].scale, scale_error = scales_[b].scale_error;
+    Columns<T> sum = zero_columns<T>();
     for (size_t i = tiles_[b].first; i < tiles_[b].last; ++i) {
-      const T v = f_.value(i, j), magnitude = absolute(v);
-      sum += centre_[i] * v;
-      radius += radius_[i] * scales_[b].scale * (T(1) + scales_[b].scale_error) * magnitude;
-      size += scales_[b].scale * centre_[i] * magnitude;
-      largest = greater_of(largest, magnitude);
+      const Columns<T> v = f_.values(i, first);
+      const T centre = centre_[i], scaled = scale * centre_[i];
+      const T radius = radius_[i] * scale * (T(1) + scale_error);
+      for (uint32_t k = 0; k < kWide; ++k) {
+        const T magnitude = absolute(v[k]);
+        sum[k] += centre * v[k];
+        s.radius[k] += radius * magnitude;
+        s.size[k] += scaled * magnitude;
+        s.largest[k] = greater_of(s.largest[k], magnitude);
+      }
     }
-    numerator += scales_[b].scale * sum;
-    radius += scales_[b].scale_error * scales_[b].scale * absolute(sum);
+    for (uint32_t k = 0; k < kWide; ++k) {
+      s.numerator[k] += scale * sum[k];
+      s.radius[k] += scale_error * scale * absolute(sum[k]);
+    }
   }
-  e.value = numerator / denominator_;
-  e.bound = ((radius + accumulator_error) / denominator_ * (T(1) + relative_) +
-             absolute(e.value) * relative_ + T(f_.c.underflow) * largest) *
-            T(kSlack);
-  e.own_error = f_.own_relative_error() * (size / denominator_ + absolute(e.value)) +
-                T(NumberTraits<T>::kTiny) * largest;
-  e.budget = {{"P on a rounding boundary, rescaling", to_double_up(T(radius / denominator_))},
-              {"accumulation", to_double_up(T(accumulator_error / denominator_))},
-              {"weights, normaliser, division", to_double_up(T(absolute(e.value) * relative_))}};
-  return e;
+  return s;
+}
+
+template <class T>
+std::vector<Estimate<T>> RoundedWeights<T>::columns(uint32_t first, const Columns<T>& errors,
+                                                    bool budget) const {
+  std::vector<Estimate<T>> all;
+  if (relative_ < T(0)) return all;
+  const Sums s = sums(first);
+  all.resize(kColumnsAtOnce<T>);
+  for (uint32_t k = 0; k < kColumnsAtOnce<T>; ++k) {
+    Estimate<T>& e = all[k];
+    e.basis = Basis::kProbability;
+    e.value = s.numerator[k] / denominator_;
+    e.bound = ((s.radius[k] + errors[k]) / denominator_ * (T(1) + relative_) +
+               absolute(e.value) * relative_ + T(f_.c.underflow) * s.largest[k]) *
+              T(kSlack);
+    e.own_error = f_.own_relative_error() * (s.size[k] / denominator_ + absolute(e.value)) +
+                  T(NumberTraits<T>::kTiny) * s.largest[k];
+    if (!budget) continue;
+    e.budget = {
+        {"P on a rounding boundary, rescaling", to_double_up(T(s.radius[k] / denominator_))},
+        {"accumulation", to_double_up(T(errors[k] / denominator_))},
+        {"weights, normaliser, division", to_double_up(T(absolute(e.value) * relative_))}};
+  }
+  return all;
 }
 
 }  // namespace kv::reference

@@ -28,23 +28,37 @@ class ColumnEstimator {
     }
   }
 
-  Estimate<T> column(uint32_t j) const {
-    const ColumnSums<T> sums = column_sums(f_, j, budget_);
-    const T own_error = this->own_error(j, sums);
-    Estimate<T> best = from_budget(sums, column_budget(f_, sums, exact_accumulation(j)), own_error);
-    const auto take_if_tighter = [&best](const Estimate<T>& e) {
-      if (!(e.bound < T(0)) && e.bound < best.bound) best = e;
-    };
-    if (dyadic_) take_if_tighter(dyadic_->column(j));
-    if (tiles_.empty()) return best;
-    Estimate<T> ordered = from_budget(sums, ordered_budget(f_, tiles_, j, sums), own_error);
-    ordered.basis = Basis::kOrder;
-    take_if_tighter(ordered);
-    if (weights_) take_if_tighter(weights_->column(j, running_error(f_, tiles_, j)));
-    return best;
+  Estimate<T> column(uint32_t j) {
+    const uint32_t first = j / kColumnsAtOnce<T> * kColumnsAtOnce<T>;
+    if (block_.empty() || first != first_) estimate_block(first);
+    return block_[j - first];
   }
 
  private:
+  void estimate_block(uint32_t first) {
+    first_ = first;
+    block_.clear();
+    const BlockSums<T> sums = column_sums(f_, first, budget_);
+    const Columns<T> errors = running_errors(f_, tiles_, first);
+    std::vector<Estimate<T>> rounded;
+    if (weights_) rounded = weights_->columns(first, errors, budget_);
+    for (uint32_t k = 0; k < sums.size() && first + k < f_.in.shape.dim_v; ++k) {
+      const uint32_t j = first + k;
+      const T own_error = this->own_error(j, sums[k]);
+      Estimate<T>& best = block_.emplace_back(
+          from_budget(sums[k], column_budget(f_, sums[k], exact_accumulation(j)), own_error));
+      const auto take_if_tighter = [&best](Estimate<T> e) {
+        if (!(e.bound < T(0)) && e.bound < best.bound) best = std::move(e);
+      };
+      if (dyadic_) take_if_tighter(dyadic_->column(j, budget_));
+      if (tiles_.empty()) continue;
+      Estimate<T> ordered = from_budget(sums[k], ordered_budget(f_, errors[k], sums[k]), own_error);
+      ordered.basis = Basis::kOrder;
+      take_if_tighter(std::move(ordered));
+      if (!rounded.empty()) take_if_tighter(std::move(rounded[k]));
+    }
+  }
+
   // 0 where every partial sum is exact, -1 otherwise.
   T exact_accumulation(uint32_t j) const {
     if (!f_.unit.certified) return T(-1);
@@ -84,6 +98,8 @@ class ColumnEstimator {
   std::vector<Tile> tiles_;
   std::optional<RoundedWeights<T>> weights_;
   std::optional<DyadicWeights<T>> dyadic_;
+  uint32_t first_ = 0;  // of the columns in block_
+  std::vector<Estimate<T>> block_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,18 @@ enum Part { kScores, kTanh, kBias, kArgument, kDistance, kExponential, kSplit, k
 inline constexpr const char* kPartNames[kParts] = {
     "scores q.k",          "softcap tanh", "ALiBi bias", "rounding of the exponent",
     "distance to the max", "exponential",  "split merge"};
+
+/// Columns that are summed side by side, each as if alone: for double a few vectors of them.
+template <class T>
+inline constexpr uint32_t kColumnsAtOnce = std::is_same_v<T, double> ? 8 : 1;
+template <class T>
+using Columns = std::array<T, kColumnsAtOnce<T>>;
+template <class T>
+Columns<T> zero_columns() {
+  Columns<T> zero;
+  zero.fill(T(0));
+  return zero;
+}
 
 template <class T>
 struct Score {
@@ -62,6 +75,19 @@ class RowFacts {
   bool weights_are_one() const;
   T value(size_t key, uint32_t column) const {
     return T(in.value_scales[key]) * T(in.values[key * in.shape.dim_v + column]);
+  }
+  /// From column `first` on, 0 beyond the last.
+  Columns<T> values(size_t key, uint32_t first) const {
+    const T scale(in.value_scales[key]);
+    const double* from = &in.values[key * in.shape.dim_v + first];
+    const uint32_t there = in.shape.dim_v - first;
+    Columns<T> v = zero_columns<T>();
+    if (there >= kColumnsAtOnce<T>) {
+      for (uint32_t k = 0; k < kColumnsAtOnce<T>; ++k) v[k] = scale * T(from[k]);
+    } else {
+      for (uint32_t k = 0; k < there; ++k) v[k] = scale * T(from[k]);
+    }
+    return v;
   }
 
  private:
