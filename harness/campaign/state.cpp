@@ -32,6 +32,12 @@ Result<CampaignState> CampaignState::open(const std::string& path) {
   const bool fresh = status.st_size == 0;
   void* mapped = MAP_FAILED;
   const bool right_size = status.st_size == static_cast<off_t>(sizeof(File));
+  // All of it on the disk: a page of a map that has no room there ends the process.
+  const int room = fresh || right_size ? posix_fallocate(file, 0, sizeof(File)) : 0;
+  if (room != 0) {
+    close(file);
+    return environment_error("cannot write '" + path + "': " + std::strerror(room));
+  }
   if ((fresh && ftruncate(file, sizeof(File)) == 0) || right_size) {
     mapped = mmap(nullptr, sizeof(File), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   }

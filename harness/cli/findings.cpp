@@ -35,7 +35,12 @@ Result<void> FindingSink::add(Examined examined, const std::string& case_path) {
   ++total_;
   std::string path = case_path;
   if (path.empty() && !folder_.empty()) {
-    KV_ASSIGN_OR_RETURN(path, store_finding(folder_, examined));
+    Result<std::string> stored = store_finding(folder_, examined);
+    if (!stored.ok()) {  // what was proved is told all the same
+      output_.say("\n" + record_text({.c = examined.c, .verdict = examined.verdict}) + "\n");
+      return stored.error();
+    }
+    path = std::move(*stored);
   }
   const Fingerprint fault = fingerprint_of(examined.c, examined.verdict);
   if (!known_.insert(fault.text()).second) return {};

@@ -59,14 +59,25 @@ Result<ExitCode> import(const ImportOptions& options) {
                      ": expected another name for the case's tensors than the "
                      "dump's: choose another with --out");
   }
-  KV_RETURN_IF_ERROR(write_text_file(side_car, made.side_car));
-  made.c.data.tensors_file = side_car.filename();
-  const Result<void> attached = attach_side_car(made.c, side_car.parent_path().string());
+  if (fs::exists(side_car, missing) && !fs::exists(options.case_path, missing)) {
+    return bad_input(side_car.string() +
+                     ": expected no such file, or the case that it belongs to beside it, got a "
+                     "file of its own: choose another with --out");
+  }
+  // Under another name until it is known to be a case: what is there stays as it is.
+  const fs::path fresh = side_car.string() + ".new";
+  KV_RETURN_IF_ERROR(write_text_file(fresh, made.side_car));
+  made.c.data.tensors_file = fresh.filename();
+  const Result<void> attached = attach_side_car(made.c, fresh.parent_path().string());
   if (!attached.ok()) {
-    fs::remove(side_car, missing);
+    fs::remove(fresh, missing);
     return bad_input(fmt::format("{}: as a case: {}", options.dump_path, attached.error().message));
   }
   made.c.data.digest = input_digest(made.c);
+  std::error_code error;
+  fs::rename(fresh, side_car, error);
+  if (error) return environment_error(side_car.string() + ": " + error.message());
+  made.c.data.tensors_file = side_car.filename();
   KV_RETURN_IF_ERROR(save_case(options.case_path, made.c));
   output.say(told(options, made, side_car));
   KV_RETURN_IF_ERROR(output.finish({{"kverify", kVersion},

@@ -136,6 +136,24 @@ TEST_F(ImportCliTest, ADamagedDumpIsRefusedAndLeavesNothing) {
   EXPECT_EQ(run_kverify({"import", dump(safetensors_text(file)), "--out", out()}).status, 0);
 }
 
+TEST_F(ImportCliTest, LeavesWhatIsThereAsItIs) {
+  TensorFile file = dump_of(small_case());
+  const std::string beside = folder_ + "/imported.safetensors";
+  ASSERT_TRUE(write_text_file(beside, "weights").ok());
+  const Ran foreign = run_kverify({"import", dump(safetensors_text(file)), "--out", out()});
+  EXPECT_EQ(foreign.status, 2) << foreign.out;
+  EXPECT_EQ(*read_text_file(beside, 100), "weights");
+  fs::remove(beside);
+  ASSERT_EQ(run_kverify({"import", dump(safetensors_text(file)), "--out", out()}).status, 0);
+  const size_t last = file.find("query")->first + 1;
+  file.data[last] = '\x7c';  // an infinity
+  file.data[last - 1] = 0;
+  EXPECT_EQ(run_kverify({"import", dump(safetensors_text(file)), "--out", out()}).status, 2);
+  EXPECT_EQ(run_kverify({"replay", out(), "--plugin", kHost}).status, 0);
+  for (const auto& entry : fs::directory_iterator(folder_))
+    EXPECT_NE(entry.path().extension(), ".new") << entry.path();
+}
+
 TEST_F(ImportCliTest, RefusesToWriteOverTheDump) {
   const std::string path = dump(safetensors_text(dump_of(small_case())));
   EXPECT_EQ(run_kverify({"import", path, "--out", path}).status, 2);

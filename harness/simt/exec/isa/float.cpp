@@ -211,7 +211,8 @@ KV_STEP approximate_division(Warp& w, const Ins* i) {
     const Perturbation how{w.launch->rounding, w.launch->rounding_seed, 20 + kFull};
     for (int l = 0; l < 32; ++l) {
       const double exact = double(in<kFtz>(a[l])) / double(in<kFtz>(b[l]));
-      t[l] = perturb(how, bits_of(a[l]), bits_of(b[l]), t[l], exact, 2 * ulp_of(exact));
+      const double bound = within_sign(2 * ulp_of(exact), exact);
+      t[l] = perturb(how, bits_of(a[l]), bits_of(b[l]), t[l], exact, bound);
     }
   }
   if (kFtz) KV_LANES t[l] = flush(t[l]);

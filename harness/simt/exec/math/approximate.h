@@ -56,6 +56,13 @@ inline __attribute__((always_inline)) uint32_t perturb(const Perturbation& how, 
   return bits_of(ordered(first + int64_t(draw % uint64_t(last - first + 1))));
 }
 
+/// A bound that leaves a result its sign: where the exact one is 0 (of an infinity, say) there is
+/// nothing to choose, and far below the least float there is no negative one.
+KV_INLINE double within_sign(double bound, double y) {
+  const double magnitude = y < 0 ? -y : y;
+  return bound < magnitude ? bound : magnitude;
+}
+
 struct Exp2 {
   static constexpr uint32_t kId = 1;
   KV_INLINE static double argument(float x) {
@@ -76,7 +83,10 @@ struct Exp2 {
     const uint32_t u = bits_of(float(exact(x)));
     return x == x ? u : kNanBits;
   }
-  KV_INLINE static double bound(float x, double y) { return x == 0 ? 0 : 2 * ulp_of(y); }
+  /// 1 and the results for infinities are exact.
+  KV_INLINE static double bound(float x, double y) {
+    return x == 0 || !finite(x) ? 0 : within_sign(2 * ulp_of(y), y);
+  }
 };
 
 struct Log2 {
@@ -100,7 +110,7 @@ struct Reciprocal {
   static constexpr uint32_t kId = 3;
   KV_INLINE static double exact(float x) { return 1.0 / double(x); }
   KV_INLINE static uint32_t nearest(float x) { return canonical(1.0f / x); }
-  KV_INLINE static double bound(float, double y) { return ulp_of(y); }
+  KV_INLINE static double bound(float, double y) { return within_sign(ulp_of(y), y); }
 };
 
 struct ReciprocalRoot {

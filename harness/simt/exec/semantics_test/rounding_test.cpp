@@ -54,6 +54,29 @@ std::vector<uint64_t> results(const Form& form, uint32_t profile,
   return values;
 }
 
+/// Operands whose results are 0, exactly or by underflow: no profile may make them negative.
+TEST(Rounding, NoProfileGivesAZeroAnotherSign) {
+  struct Zero {
+    const char* opcode;
+    std::vector<float> operands;
+  };
+  const float infinity = INFINITY;
+  for (const auto& [opcode, values] :
+       {Zero{"ex2.approx.ftz.f32", {-infinity, -127.5f, -149, -160, -200, -1e30f}},
+        Zero{"ex2.approx.f32", {-infinity, -149, -160, -200, -1e30f}},
+        Zero{"rcp.approx.ftz.f32", {infinity, 3e38f}}, Zero{"rsqrt.approx.ftz.f32", {infinity}},
+        Zero{"sqrt.approx.ftz.f32", {0.0f}}}) {
+    std::vector<uint64_t> operands;
+    for (size_t i = 0; i < 128; ++i)
+      operands.push_back(std::bit_cast<uint32_t>(values[i % values.size()]));
+    const Form form{.text = opcode, .to = {"f32"}, .from = {"f32"}};
+    for (const uint32_t profile : kProfiles) {
+      for (const uint64_t got : results(form, profile, operands))
+        EXPECT_EQ(got >> 31 & 1, 0u) << opcode << ", profile " << profile << ", " << got;
+    }
+  }
+}
+
 TEST(Rounding, EveryProfileKeepsTheDocumentedBound) {
   for (const Row& row : kRows) {
     const Form form{.text = row.opcode, .to = {"f32"}, .from = {"f32"}};
