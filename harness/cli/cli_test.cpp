@@ -143,6 +143,8 @@ TEST_F(CliTest, SuppressionsMustBeReadableAndReasoned) {
   EXPECT_EQ(ran.status, 2) << ran.out;
   EXPECT_SAYS(ran.err, ":1: expected 'kind file:line reason', got 'race tile.cuh:7'");
   EXPECT_EQ(check_with(kHost, "none", {"--cases", "1", "--suppress", folder_ + "/none"}).status, 2);
+  std::ofstream(path) << "rice tile.cuh:7 the lanes are converged\n";
+  EXPECT_SAYS(check_with(kHost, "none", {"--cases", "1", "--suppress", path}).err, "got 'rice'");
   std::ofstream(path) << "race tile.cuh:7 the lanes are converged\n";
   EXPECT_EQ(check_with(kHost, "none", {"--cases", "1", "--suppress", path}).status, 0);
 }

@@ -100,6 +100,10 @@ class Replaying {
     line("machine",
          fmt::format("{:.1f} s, {:.0f} operations/s, worker {} MiB at most", seconds,
                      static_cast<double>(result.stats.operations) / seconds, children_mib()));
+    if (result.served.refused == trace_.size()) {
+      line("nothing ran", "every request was refused: --pool-pages is too small for any");
+      code_ = ExitCode::kVacuous;
+    }
     if (!result.finding) return {};
     KV_ASSIGN_OR_RETURN(const ReplayResult again, replay_once(replay));
     const bool repeats = again.finding && again.finding->message == result.finding->message;

@@ -41,6 +41,12 @@ TEST(TraceReplayCommand, OptionsOfTheEngineAreRefusedForKernels) {
       << ran.err;
 }
 
+TEST(TraceReplayCommand, ATraceOfWhichNothingFitsIsVacuous) {
+  const Ran ran = replay({"--plugin", kHostPlugin, "--pool-pages", "1"});
+  EXPECT_EQ(ran.status, 5) << ran.out << ran.err;
+  EXPECT_EQ(Json::parse(ran.out)["exit_code"], 5);
+}
+
 TEST(TraceReplayCommand, AnEngineWithoutAttentionIsJudgedByStructureAndBytes) {
   const Ran ran = replay({"--plugin", kHostPlugin, "--step-ms", "50"});
   ASSERT_EQ(ran.status, 0) << ran.out << ran.err;

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "harness/case/text_file.h"
+#include "harness/simt/control/finding_names.h"
 
 namespace kv {
 namespace {
@@ -18,6 +19,16 @@ bool read_place(const std::string& text, SourcePlace* place) {
   const char* const end = text.data() + text.size();
   const auto [stop, status] = std::from_chars(text.data() + colon + 1, end, place->line);
   return status == std::errc() && stop == end && place->line > 0;
+}
+
+bool is_kind(const std::string& name) {
+  if (name == "*") return true;
+  for (uint32_t kind = 1; kind <= KV_SIMT_KIND_RACE_SAME_VALUE; ++kind) {
+    std::string known = finding_name(kind);
+    std::replace(known.begin(), known.end(), ' ', '-');
+    if (name == known) return true;
+  }
+  return false;
 }
 
 bool same_place(const SourcePlace& wanted, const SourcePlace& got) {
@@ -43,6 +54,12 @@ Result<std::vector<Suppression>> read_suppressions(const std::string& path) {
     if (!read_place(place, &s.place) || s.reason.empty()) {
       return bad_input(path + ":" + std::to_string(number) +
                        ": expected 'kind file:line reason', got '" + line.substr(0, 80) + "'");
+    }
+    if (!is_kind(s.kind)) {
+      return bad_input(path + ":" + std::to_string(number) +
+                       ": expected a kind of finding as reports print it, with - for blanks, or *, "
+                       "got '" +
+                       s.kind.substr(0, 40) + "'");
     }
     list.push_back(std::move(s));
   }
