@@ -157,8 +157,15 @@ void reports(Input bytes) {
 void engine_wire(Input bytes) {
   const ByteSpan payload = std::as_bytes(bytes);
   reads_back(payload, decode_engine_request, [](const EngineRequest& r) { return encode(r); });
-  reads_back(payload, decode_engine_reply, [](const EngineReply& r) { return encode(r); });
-  const auto reply = decode_engine_reply(payload);
+  const auto decode_first = [](ByteSpan bytes) {  // what a reply before it told is not known
+    PagesHeard heard;
+    return decode_engine_reply(bytes, heard);
+  };
+  reads_back(payload, decode_first, [](const EngineReply& r) {
+    PagesTold told;
+    return encode(r, told);
+  });
+  const auto reply = decode_first(payload);
   if (!reply || !reply->target || !check_shape(*reply->target).ok()) return;
   // In the judge's order: each may rely on what those before it have not found.
   if (check_references(*reply->target) || check_partition(*reply->target)) return;

@@ -48,8 +48,10 @@ void bind(sqlite3_stmt* statement, int index, const nlohmann::json& line, const 
                       SQLITE_TRANSIENT);
   } else if (found->is_boolean()) {
     sqlite3_bind_int64(statement, index, found->get<bool>());
-  } else if (found->is_number()) {
+  } else if (found->is_number_integer()) {
     sqlite3_bind_int64(statement, index, found->get<int64_t>());
+  } else if (found->is_number_float()) {
+    sqlite3_bind_double(statement, index, found->get<double>());
   } else {
     sqlite3_bind_null(statement, index);
   }

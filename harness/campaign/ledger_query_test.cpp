@@ -40,6 +40,15 @@ TEST(LedgerQuery, AnswersWhatTheLinesSay) {
   EXPECT_EQ(asked("SELECT 0.5").dump(), "[[0.5]]");
 }
 
+// Fails when a number is made an integer that it cannot be.
+TEST(LedgerQuery, NumbersBeyondIntegersStayWhatTheyAre) {
+  LedgerLines one;
+  one.lines.push_back(nlohmann::json::parse(R"({"event":"case","case":1e300,"outcome":0.5})"));
+  const auto rows = query_ledger(one, "SELECT number > 1e299, outcome FROM runs");
+  ASSERT_TRUE(rows.ok()) << rows.error().message;
+  EXPECT_EQ(nlohmann::ordered_json(rows->rows).dump(), R"([[1,"0.5"]])");
+}
+
 TEST(LedgerQuery, AsAPersonReadsIt) {
   const auto rows = query_ledger(ledger(), "SELECT outcome, count(*) AS n FROM cases GROUP BY 1");
   ASSERT_TRUE(rows.ok()) << rows.error().message;

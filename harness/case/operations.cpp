@@ -9,6 +9,7 @@
 #include "harness/case/cascade.h"
 #include "harness/case/limits.h"
 #include "harness/case/names.h"
+#include "harness/case/pages.h"
 #include "harness/case/side_car.h"
 
 namespace kv {
@@ -194,7 +195,7 @@ Result<void> OperationChecker::check_row(const op::StepRow& row, const std::stri
   held.ends_with_pad = held.real_tokens > 0 && held.slots > held.pad_left + held.real_tokens;
 
   const uint64_t page_slots = case_.pool.page_slots;
-  const uint64_t pages = (held.slots + page_slots - 1) / page_slots;
+  const uint64_t pages = pages_for(held.slots, page_slots);
   if (pages - held.pages > pages_free_) {
     return bad_input(fmt::format(
         "{}: request {} needs {} more pages, got {} free of "

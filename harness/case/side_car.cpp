@@ -187,8 +187,8 @@ class Files {
     const std::lock_guard lock(mutex_);
     if (cars_.contains(path)) return {};
     KV_ASSIGN_OR_RETURN(std::string text, read_text_file(path, kTensorFileBytesMax));
-    bytes_ += text.size();
-    if (bytes_ > kBytesMax) {
+    const uint64_t bytes = text.size();
+    if (bytes > kBytesMax - bytes_) {
       return environment_error(
           fmt::format("{}: expected at most {} bytes of tensors in the cases of one run, got more: "
                       "run fewer at once",
@@ -197,6 +197,7 @@ class Files {
     KV_ASSIGN_OR_RETURN(TensorFile file, parse_safetensors(std::move(text), path));
     KV_ASSIGN_OR_RETURN(SideCar car, SideCar::parse(std::move(file), path));
     cars_.emplace(path, std::make_unique<const SideCar>(std::move(car)));
+    bytes_ += bytes;
     return {};
   }
   const SideCar* find(const std::string& path) {

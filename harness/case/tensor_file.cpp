@@ -43,12 +43,13 @@ std::optional<DType> float_type(const StoredTensor& tensor) {
   return std::nullopt;
 }
 
+bool is_integer(const StoredTensor& tensor) { return tensor.type == "I32" || tensor.type == "I64"; }
+
 int64_t integer_at(const TensorFile& file, const StoredTensor& tensor, uint64_t index) {
   KV_CHECK(index < tensor.elements(), "index of an integer");
   const auto bytes = file.bytes_of(tensor);
-  if (tensor.type == "I64") return load<int64_t>(bytes, index);
-  KV_CHECK(tensor.type == "I32", "type of an integer");
-  return load<int32_t>(bytes, index);
+  KV_CHECK(is_integer(tensor), "type of an integer");
+  return tensor.type == "I64" ? load<int64_t>(bytes, index) : load<int32_t>(bytes, index);
 }
 
 uint32_t stored_type_bytes(std::string_view type) {

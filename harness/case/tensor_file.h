@@ -46,7 +46,9 @@ struct TensorFile {
 
 /// The floating-point format of the query, key and value tensors: F16, BF16 or F32.
 std::optional<DType> float_type(const StoredTensor& tensor);
-/// Element `index` of a tensor of I32 or I64, which it must be.
+/// I32 or I64.
+bool is_integer(const StoredTensor& tensor);
+/// Element `index` of a tensor that is_integer().
 int64_t integer_at(const TensorFile& file, const StoredTensor& tensor, uint64_t index);
 /// Bytes of one element by safetensors' name of the type; 0 for a name that it does not have.
 uint32_t stored_type_bytes(std::string_view type);

@@ -77,15 +77,18 @@ Result<std::string> read_text_file(const std::string& path, uint64_t bytes_max) 
   const auto status = std::filesystem::status(path, ignored);
   if (!std::filesystem::exists(status)) return refuse("no such file");
   if (!std::filesystem::is_regular_file(status)) return refuse("expected a regular file");
+  const auto too_long = [&] {
+    return refuse(fmt::format("expected at most {} bytes, got more", bytes_max));
+  };
+  const uint64_t size = std::filesystem::file_size(path, ignored);
+  if (!ignored && size > bytes_max) return too_long();  // before any of it is read
   std::ifstream file(path, std::ios::binary);
   if (!file) return refuse(fmt::format("cannot open: {}", std::strerror(errno)));
   std::string text;
   char block[65536];
   while (file.read(block, sizeof block), file.gcount() > 0) {
     text.append(block, static_cast<size_t>(file.gcount()));
-    if (text.size() > bytes_max) {
-      return refuse(fmt::format("expected at most {} bytes, got more", bytes_max));
-    }
+    if (text.size() > bytes_max) return too_long();
   }
   if (file.bad()) return refuse("cannot read");
   return text;

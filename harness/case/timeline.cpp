@@ -1,6 +1,7 @@
 #include "harness/case/timeline.h"
 
 #include "harness/case/operations.h"
+#include "harness/case/pages.h"
 #include "harness/case/validate.h"
 #include "harness/core/check.h"
 
@@ -113,8 +114,7 @@ void Timeline::append(Sequence& sequence, const op::StepRow& row) {
         ++sequence.real_tokens;
       });
   append_pads(row.pad_right);
-  const size_t page_slots = case_->pool.page_slots;
-  const size_t pages = (sequence.slots.size() + page_slots - 1) / page_slots;
+  const size_t pages = pages_for(sequence.slots.size(), case_->pool.page_slots);
   while (sequence.pages.size() < pages) sequence.pages.push_back(pool_.take());
 }
 

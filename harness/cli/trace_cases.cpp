@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "harness/case/pages.h"
 #include "harness/trace/trace.h"
 
 namespace kv::cli {
@@ -42,7 +43,7 @@ class WorkCounter {
     work_.op_work.back() = pairs * s.query_heads * (s.head_dim_k + s.head_dim_v) * s.layers;
     uint64_t pages = 0;
     for (const auto& [request, length] : lengths_)
-      pages += (length + case_.pool.page_slots - 1) / case_.pool.page_slots;
+      pages += pages_for(length, case_.pool.page_slots);
     work_.pages_peak = std::max(work_.pages_peak, pages);
   }
 

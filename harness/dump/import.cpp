@@ -8,6 +8,7 @@
 #include <set>
 
 #include "harness/case/limits.h"
+#include "harness/case/pages.h"
 #include "harness/case/problem.h"
 #include "harness/case/safetensors.h"
 #include "harness/case/text_file.h"
@@ -123,7 +124,7 @@ class Importer {
     pool.page_slots = static_cast<uint32_t>(*settings_.page_size);
     uint64_t pages = 0;
     for (const DumpRequest& request : layout_.requests)
-      pages += (request.kv_length + pool.page_slots - 1) / pool.page_slots;
+      pages += pages_for(request.kv_length, pool.page_slots);
     if (pages > limits::kPageCountMax) {
       return bad_input(fmt::format("{}: expected at most {} pages, got {}", options_.name,
                                    limits::kPageCountMax, pages));

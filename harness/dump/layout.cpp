@@ -86,8 +86,7 @@ class Finder {
   Result<std::optional<std::vector<int64_t>>> list(Names names, uint64_t size) {
     KV_ASSIGN_OR_RETURN(const StoredTensor* tensor, find(names));
     if (tensor == nullptr) return std::optional<std::vector<int64_t>>();
-    const bool whole = tensor->type == "I32" || tensor->type == "I64";
-    if (!whole || tensor->shape.size() != 1 || tensor->elements() == 0 ||
+    if (!is_integer(*tensor) || tensor->shape.size() != 1 || tensor->elements() == 0 ||
         (size != 0 && tensor->elements() != size)) {
       return wrong(tensor->name,
                    size == 0 ? "I32 or I64 of one dimension" : fmt::format("I32 or I64 [{}]", size),
@@ -131,8 +130,7 @@ class Finder {
       for (uint64_t i = 0; i < out_.requests.size(); ++i) out_.requests[i].pages = {i};
       return {};
     }
-    const bool whole = table_->type == "I32" || table_->type == "I64";
-    if (!whole || table_->shape.size() != 2 || table_->elements() == 0) {
+    if (!is_integer(*table_) || table_->shape.size() != 2 || table_->elements() == 0) {
       return wrong(table_->name, "I32 or I64 of two dimensions",
                    table_->type + " " + table_->shape_text());
     }

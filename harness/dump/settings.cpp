@@ -19,9 +19,7 @@ constexpr std::string_view kNames[] = {"scale",        "softcap",   "causal", "w
 /// A tensor of one number as text, so that both ways of saying it are read alike.
 std::optional<std::string> number_text(const TensorFile& file, const StoredTensor& tensor) {
   if (tensor.elements() != 1) return std::nullopt;
-  if (tensor.type == "I32" || tensor.type == "I64") {
-    return std::to_string(integer_at(file, tensor, 0));
-  }
+  if (is_integer(tensor)) return std::to_string(integer_at(file, tensor, 0));
   double value = 0;
   const auto bytes = file.bytes_of(tensor);
   if (tensor.type == "F64") {

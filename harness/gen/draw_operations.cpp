@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "harness/case/pages.h"
 #include "harness/gen/lengths.h"
 
 namespace kv {
@@ -191,7 +192,7 @@ class Operations {
   void note_pages() {
     pages_held_ = 0;
     for (Live& live : live_) {
-      live.pages = static_cast<uint32_t>((live.slots + page_slots() - 1) / page_slots());
+      live.pages = static_cast<uint32_t>(pages_for(live.slots, page_slots()));
       pages_held_ += live.pages;
     }
     pages_peak_ = std::max(pages_peak_, pages_held_);

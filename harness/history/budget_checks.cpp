@@ -4,32 +4,29 @@
 
 #include <algorithm>
 
+#include "harness/case/pages.h"
+
 namespace kv {
 namespace {
-
-uint64_t pages_for(uint64_t slots, const Model& model) {
-  const uint64_t page_slots = model.history_case().pool.page_slots;
-  return (slots + page_slots - 1) / page_slots;
-}
 
 uint64_t least_pages(const Model& model, uint64_t slots_max) {
   uint64_t pages = 0;
   for (const CacheGroup& group : model.groups()) {
     const uint64_t seen =
         group.window_left < 0 ? slots_max : static_cast<uint64_t>(group.window_left) + 1;
-    pages += pages_for(std::min(slots_max, seen), model);
+    pages += pages_for(std::min(slots_max, seen), model.history_case().pool.page_slots);
   }
   return pages;
 }
 uint64_t most_pages(const Model& model, uint64_t slots_max) {
-  return pages_for(slots_max, model) * model.groups().size();
+  return pages_for(slots_max, model.history_case().pool.page_slots) * model.groups().size();
 }
+
+}  // namespace
 
 uint64_t budget_of(const Pool& pool) {
   return static_cast<uint64_t>(pool.overcommit * pool.page_count);
 }
-
-}  // namespace
 
 MaybeFinding check_budget(const Model& model) {
   uint64_t pages = 0;

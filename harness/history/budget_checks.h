@@ -10,6 +10,9 @@
 
 namespace kv {
 
+/// Pages that the worst cases of the active requests may take together.
+uint64_t budget_of(const Pool& pool);
+
 /// The worst cases of the active requests fit into overcommit times the pool.
 MaybeFinding check_budget(const Model& model);
 

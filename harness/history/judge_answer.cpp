@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "harness/case/limits.h"
+#include "harness/case/pages.h"
 #include "harness/history/budget_checks.h"
 #include "harness/history/judge.h"
 
@@ -13,10 +14,6 @@ namespace {
 constexpr RequestId kCanary{limits::kRequestIdMax - 1};
 constexpr uint64_t kCanaryTokens = 3;
 constexpr uint32_t kCanariesMax = 8;
-
-uint64_t pages_for(uint64_t slots, uint64_t page_slots) {
-  return (slots + page_slots - 1) / page_slots;
-}
 
 std::string quoted(const Answer& answer) {
   return fmt::format("{}{}{}", status_name(answer.status), answer.message.empty() ? "" : ": ",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "harness/case/pages.h"
 #include "harness/history/state_checks.h"
 
 namespace kv {
@@ -40,7 +41,7 @@ MaybeFinding check_identity(const ModelRequest& want, const RequestState& got) {
 MaybeFinding check_tables(const ModelRequest& want, const RequestState& got,
                           const EngineState& state, const std::vector<CacheGroup>& groups) {
   const RequestId id = want.request;
-  const uint64_t pages = (got.length + state.page_slots - 1) / state.page_slots;
+  const uint64_t pages = pages_for(got.length, state.page_slots);
   for (size_t g = 0; g < got.tables.size(); ++g) {
     const std::vector<int32_t>& table = got.tables[g];
     if (table.size() != pages) {

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <set>
 
+#include "harness/case/pages.h"
+#include "harness/history/budget_checks.h"
 #include "harness/history/model.h"
 #include "harness/history/token_path.h"
 
@@ -51,9 +53,9 @@ Model::Plan Model::plan_op(const op::Admit& admit) {
   if (admit.prompt_tokens > slots_max) {
     return unlawful(std::move(call), "the prompt is longer than the request may become");
   }
-  const uint64_t pages = (slots_max + case_.pool.page_slots - 1) / case_.pool.page_slots;
-  const auto budget = static_cast<uint64_t>(case_.pool.overcommit * case_.pool.page_count);
-  if (pages * groups_.size() > budget) return unknown(std::move(call));  // it may never fit
+  const uint64_t pages = pages_for(slots_max, case_.pool.page_slots);
+  if (pages * groups_.size() > budget_of(case_.pool))
+    return unknown(std::move(call));  // it may never fit
   return if_room(std::move(call));
 }
 

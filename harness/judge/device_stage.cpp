@@ -1,7 +1,5 @@
 #include "harness/judge/device_stage.h"
 
-#include <algorithm>
-
 #include "harness/simt/control/finding_names.h"
 
 namespace kv {
@@ -34,11 +32,7 @@ bool is_accepted(const DeviceFinding& f, std::span<const Suppression> suppressio
 
 }  // namespace
 
-std::string finding_kind_name(uint32_t kind) {
-  std::string name = finding_name(kind);
-  std::replace(name.begin(), name.end(), ' ', '-');
-  return name;
-}
+std::string finding_kind_name(uint32_t kind) { return dashed(finding_name(kind)); }
 
 std::vector<DeviceFinding> not_suppressed(std::span<const DeviceFinding> findings,
                                           std::span<const Suppression> suppressions) {

@@ -23,10 +23,9 @@ bool read_place(const std::string& text, SourcePlace* place) {
 
 bool is_kind(const std::string& name) {
   if (name == "*") return true;
-  for (uint32_t kind = 1; kind <= KV_SIMT_KIND_RACE_SAME_VALUE; ++kind) {
-    std::string known = finding_name(kind);
-    std::replace(known.begin(), known.end(), ' ', '-');
-    if (name == known) return true;
+  const std::string none = dashed(finding_name(0));  // so is any number behind the last kind
+  for (uint32_t kind = 1; dashed(finding_name(kind)) != none; ++kind) {
+    if (name == dashed(finding_name(kind))) return true;
   }
   return false;
 }
@@ -68,8 +67,7 @@ Result<std::vector<Suppression>> read_suppressions(const std::string& path) {
 
 const Suppression* find_suppression(std::span<const Suppression> list, const std::string& kind,
                                     std::span<const SourcePlace> places) {
-  std::string name = kind;
-  std::replace(name.begin(), name.end(), ' ', '-');
+  const std::string name = dashed(kind);
   for (const Suppression& s : list) {
     if (s.kind != "*" && s.kind != name) continue;
     const auto matches = [&](const SourcePlace& p) { return same_place(s.place, p); };

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "harness/plugin/device_config.h"
+
 namespace kv {
 namespace {
 
@@ -20,14 +22,11 @@ constexpr uint64_t kLaunchBudget = 4'000'000;
 Result<void> configure(const Bench& bench, uint32_t collect) {
   const kv_simt_control_v1* control = bench.runtime.control;
   if (control == nullptr) return environment_error("machine mutants need the CPU device");
-  kv_simt_config config = {};
-  config.struct_bytes = sizeof config;
-  bool ok = control->get_config(&config) == 0;
-  config.collect = collect;
-  config.instruction_budget = kLaunchBudget;
-  ok = ok && control->configure(&config) == 0;
-  if (ok) return {};
-  return environment_error("the CPU device refused its configuration");
+  return change_device(control, "the CPU device refused its configuration",
+                       [&](kv_simt_config& config) {
+                         config.collect = collect;
+                         config.instruction_budget = kLaunchBudget;
+                       });
 }
 
 /// Without the folder that the library was built in.

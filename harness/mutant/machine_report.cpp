@@ -61,6 +61,18 @@ std::string facts_of(const MachineResult& r) {
                      r.is_complete ? "" : ", cap reached");
 }
 
+/// What somebody else may have written: a field that is missing or of another type is bad input.
+template <class T, class Read>
+Result<T> read_fields(const std::string& where, Read read) {
+  try {
+    T value;
+    read(value);
+    return value;
+  } catch (const nlohmann::json::exception& e) {
+    return bad_input(where + ": " + e.what());
+  }
+}
+
 bool matches(const std::string& pattern, const std::string& text) {
   return pattern.empty() || text.find(pattern) != std::string::npos;
 }
@@ -71,18 +83,14 @@ Result<std::vector<Judgement>> read_judgements(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const auto json = nlohmann::json::parse(file, nullptr, false);
   if (!json.is_array()) return bad_input(path + ": expected a JSON array of judgements");
-  std::vector<Judgement> judgements;
-  try {
+  return read_fields<std::vector<Judgement>>(path, [&](std::vector<Judgement>& judgements) {
     for (const auto& item : json)
       judgements.push_back({.source = item.value("source", ""),
                             .op = item.value("operator", ""),
                             .before = item.value("before", ""),
                             .after = item.value("after", ""),
                             .because = item.at("equivalent_because").get<std::string>()});
-  } catch (const nlohmann::json::exception& e) {
-    return bad_input(path + ": " + e.what());
-  }
-  return judgements;
+  });
 }
 
 const Judgement* MachineReport::judged(const MachineResult& r) const {
@@ -109,8 +117,7 @@ Json to_json(const MachineResult& r) {
 }
 
 Result<MachineResult> result_from_json(const nlohmann::json& json) {
-  try {
-    MachineResult r;
+  return read_fields<MachineResult>("a shard's result", [&](MachineResult& r) {
     json.at("index").get_to(r.index);
     json.at("kernel").get_to(r.kernel);
     json.at("source").get_to(r.source);
@@ -124,10 +131,7 @@ Result<MachineResult> result_from_json(const nlohmann::json& json) {
     json.at("killer").get_to(r.killer);
     json.at("cases").get_to(r.cases);
     json.at("complete").get_to(r.is_complete);
-    return r;
-  } catch (const nlohmann::json::exception& e) {
-    return bad_input(std::string("a shard's result: ") + e.what());
-  }
+  });
 }
 
 Json to_json(const ShardFacts& f) {
@@ -135,15 +139,11 @@ Json to_json(const ShardFacts& f) {
 }
 
 Result<ShardFacts> facts_from_json(const nlohmann::json& json) {
-  try {
-    ShardFacts f;
+  return read_fields<ShardFacts>("a shard's facts", [&](ShardFacts& f) {
     json.at("mutations").get_to(f.mutations);
     json.at("executed").get_to(f.executed);
     json.at("chosen").get_to(f.chosen);
-    return f;
-  } catch (const nlohmann::json::exception& e) {
-    return bad_input(std::string("a shard's facts: ") + e.what());
-  }
+  });
 }
 
 std::string machine_text(const MachineReport& report) {

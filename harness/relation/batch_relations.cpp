@@ -1,6 +1,7 @@
 // Who computes with whom, and in how many steps.
 #include <algorithm>
 
+#include "harness/case/pages.h"
 #include "harness/plugin/kverify_plugin.h"
 #include "harness/relation/families.h"
 
@@ -81,7 +82,7 @@ bool after_another(ChoiceSource& choices, Image& image) {
   const RequestId other = stranger(c);
   const auto prompt = static_cast<uint32_t>(choices.between(1, 100));
   const uint32_t queries = choices.pick<uint32_t>({prompt, 1});
-  const uint32_t pages = (prompt + c.pool.page_slots - 1) / c.pool.page_slots;
+  const auto pages = static_cast<uint32_t>(pages_for(prompt, c.pool.page_slots));
   c.pool.page_count = std::max(c.pool.page_count, pages);
   const Op before[] = {op::Admit{.request = other, .prompt_tokens = prompt},
                        op::Step{.rows = {{.request = other, .append = prompt, .queries = queries}}},

@@ -27,6 +27,7 @@ void add_stats(VerdictStats& sum, const VerdictStats& s) {
   sum.elements_judged += s.elements_judged;
   sum.slots_judged += s.slots_judged;
   sum.rows_vacuous += s.rows_vacuous;
+  sum.merges_vacuous += s.merges_vacuous;
   sum.escalated += s.escalated;
   sum.findings_suppressed += s.findings_suppressed;
   sum.error_bound_ratio_max = std::max(sum.error_bound_ratio_max, s.error_bound_ratio_max);
@@ -147,6 +148,7 @@ nlohmann::ordered_json summary_json(const RunSummary& s) {
                     {"rows_empty", s.stats.rows_empty},
                     {"rows_pad", s.stats.rows_pad},
                     {"rows_vacuous", s.stats.rows_vacuous},
+                    {"merges_vacuous", s.stats.merges_vacuous},
                     {"elements", s.stats.elements_judged},
                     {"elements_escalated", s.stats.escalated},
                     {"slots", s.stats.slots_judged},

@@ -1,6 +1,7 @@
 #include "harness/run/kernel_run.h"
 
 #include "harness/case/timeline.h"
+#include "harness/plugin/device_config.h"
 #include "harness/plugin/text.h"
 #include "harness/run/findings.h"
 #include "harness/run/step_run.h"
@@ -119,17 +120,16 @@ class KernelRun {
   Result<void> configure_device() const {
     const kv_simt_control_v1* control = bench_.runtime.control;
     if (control == nullptr) return {};
-    kv_simt_config config = {};
-    config.struct_bytes = sizeof config;
-    bool ok = control->reset() == 0 && control->get_config(&config) == 0;
-    config.checks = bench_.checks;
-    config.schedule_seed = case_.exec.schedule_seed;
-    config.rounding = device_rounding(case_.exec.rounding);
-    config.rounding_seed = case_.exec.rounding_seed;
-    ok = ok && control->configure(&config) == 0;
-    if (ok) return {};
-    return environment_error("the CPU device refused its configuration: " +
-                             printable(control->last_error()));
+    if (control->reset() != 0)
+      return environment_error("the CPU device refused to start anew: " +
+                               printable(control->last_error()));
+    return change_device(control, "the CPU device refused its configuration",
+                         [&](kv_simt_config& config) {
+                           config.checks = bench_.checks;
+                           config.schedule_seed = case_.exec.schedule_seed;
+                           config.rounding = device_rounding(case_.exec.rounding);
+                           config.rounding_seed = case_.exec.rounding_seed;
+                         });
   }
 
   Result<void> ask_support() const {

@@ -5,6 +5,7 @@
 
 #include "harness/case/cascade.h"
 #include "harness/case/head_inputs.h"
+#include "harness/plugin/device_config.h"
 #include "harness/plugin/text.h"
 #include "harness/run/batch.h"
 #include "harness/run/cascade_memory.h"
@@ -308,15 +309,8 @@ class StepRun {
   }
 
   Result<void> set_schedule_seed(uint64_t seed) const {
-    const kv_simt_control_v1* control = context_.bench.runtime.control;
-    if (control == nullptr) return {};
-    kv_simt_config config = {};
-    config.struct_bytes = sizeof config;
-    const bool known = control->get_config(&config) == 0;
-    config.schedule_seed = seed;
-    if (known && control->configure(&config) == 0) return {};
-    return environment_error("the CPU device refused a schedule seed: " +
-                             printable(control->last_error()));
+    return change_device(context_.bench.runtime.control, "the CPU device refused a schedule seed",
+                         [&](kv_simt_config& config) { config.schedule_seed = seed; });
   }
 
   Result<void> look_for_trespasses() {

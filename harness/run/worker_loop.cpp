@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "harness/case/json.h"
+#include "harness/plugin/device_config.h"
 #include "harness/plugin/frame.h"
 #include "harness/plugin/worker_process.h"
 #include "harness/run/kernel_run.h"
@@ -62,12 +63,8 @@ RunEnd run_case(const RunRequest& request, const Bench& bench) {
 
 Result<void> start_profile(const kv_simt_control_v1* control) {
   if (control == nullptr) return bad_input("profiles are made on --device cpu only");
-  kv_simt_config config = {};
-  config.struct_bytes = sizeof config;
-  const bool known = control->get_config(&config) == 0;
-  config.collect |= KV_SIMT_COLLECT_PROFILE;
-  if (known && control->configure(&config) == 0) return {};
-  return environment_error(std::string("cannot profile: ") + control->last_error());
+  return change_device(control, "cannot profile",
+                       [](kv_simt_config& config) { config.collect |= KV_SIMT_COLLECT_PROFILE; });
 }
 
 /// The checks of a case, and what runs under them: histories keep the configuration of the start.
@@ -79,12 +76,9 @@ Result<uint32_t> choose_checks(const WorkerOptions& options, const kv_simt_contr
                      options.checks + "'");
   }
   if (control == nullptr) return bad_input("--checks: there are none on --device cuda");
-  kv_simt_config config = {};
-  config.struct_bytes = sizeof config;
-  const bool known = control->get_config(&config) == 0;
-  config.checks = *checks;
-  if (known && control->configure(&config) == 0) return *checks;
-  return environment_error(std::string("cannot choose checks: ") + control->last_error());
+  KV_RETURN_IF_ERROR(change_device(control, "cannot choose checks",
+                                   [&](kv_simt_config& config) { config.checks = *checks; }));
+  return *checks;
 }
 
 void write_profile(const WorkerOptions& options, const kv_simt_control_v1* control, RunEnd* end) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/case/pages.h"
 #include "harness/serving/bounded_cache.h"
 #include "harness/serving/trace_tokens.h"
 #include "harness/trace/arrivals.h"
@@ -205,7 +206,7 @@ Result<ManagedService> serve_managed(std::span<const TraceRequest> trace,
   const uint64_t longest = longest_request(trace);
   const uint64_t limit = options.context_limit > 0 ? options.context_limit : longest;
   const uint64_t slots_max = std::min(limit, longest);
-  const uint64_t request_pages = (slots_max + options.page_slots - 1) / options.page_slots;
+  const uint64_t request_pages = pages_for(slots_max, options.page_slots);
   KV_ASSIGN_OR_RETURN(
       kvattn::PagedCache cache,
       bounded_cache({.pages = options.pool_pages > 0 ? options.pool_pages

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "harness/case/limits.h"
+#include "harness/case/pages.h"
 #include "harness/case/validate.h"
 #include "harness/core/philox.h"
 #include "harness/serving/bounded_cache.h"
@@ -189,13 +190,11 @@ class Run {
 // Not the longest length for each of the batch: all of the pool is looked at after each operation.
 uint64_t default_pool_pages(std::span<const TraceRequest> trace,
                             const EngineReplayOptions& options) {
-  const auto pages_for = [&](uint64_t slots) {
-    return (slots + options.page_slots - 1) / options.page_slots;
-  };
   uint64_t pages = 0;
-  for (const TraceRequest& request : trace) pages += pages_for(slots_of(request));
+  for (const TraceRequest& request : trace)
+    pages += pages_for(slots_of(request), options.page_slots);
   const uint64_t average = (pages + trace.size() - 1) / std::max<size_t>(trace.size(), 1);
-  const uint64_t longest = pages_for(longest_request(trace));
+  const uint64_t longest = pages_for(longest_request(trace), options.page_slots);
   return std::clamp(2 * average * options.batch_slots, longest, longest * options.batch_slots);
 }
 

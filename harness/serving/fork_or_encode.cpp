@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "harness/case/pages.h"
+
 namespace kv {
 namespace {
 
@@ -137,7 +139,7 @@ class Completing {
 
 Case fork_case(const ForkOptions& o) {
   const uint64_t slots = o.prompt_tokens + std::max<uint64_t>(o.output_tokens, 1) - 1;
-  const uint64_t pages = (slots + o.page_slots - 1) / o.page_slots + 1;
+  const uint64_t pages = pages_for(slots, o.page_slots) + 1;
   Case c;
   c.name = "completions of one prompt";
   c.shape.head_dim_k = c.shape.head_dim_v = kHeadDim;

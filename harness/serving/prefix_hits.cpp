@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "harness/case/pages.h"
 #include "harness/serving/bounded_cache.h"
 #include "harness/serving/trace_tokens.h"
 
 namespace kv {
 namespace {
-
-uint64_t pages_of(uint64_t slots, uint64_t page_slots) {
-  return (slots + page_slots - 1) / page_slots;
-}
 
 // Every distinct block once, and the longest prompt, whose last page is never published.
 uint64_t pages_without_eviction(std::span<const TraceRequest> trace, uint64_t page_slots) {
@@ -20,7 +17,7 @@ uint64_t pages_without_eviction(std::span<const TraceRequest> trace, uint64_t pa
     if (r.blocks.empty()) slots += r.prompt_tokens;
   }
   slots += ideal_hits(trace).distinct_blocks * kTraceBlockTokens;
-  return pages_of(slots, page_slots) + pages_of(longest_request(trace), page_slots);
+  return pages_for(slots, page_slots) + pages_for(longest_request(trace), page_slots);
 }
 
 }  // namespace
@@ -54,7 +51,7 @@ Result<PrefixHits> serve_prefixes(std::span<const TraceRequest> trace,
   std::vector<kvattn::Token> prompt;
   for (size_t i = 0; i < trace.size(); ++i) {
     tokens.prompt(trace[i], i, prompt);
-    hits.prompt_pages += pages_of(prompt.size(), options.page_slots);
+    hits.prompt_pages += pages_for(prompt.size(), options.page_slots);
     const auto handle = cache.admit({.request = static_cast<kvattn::RequestId>(i),
                                      .prompt = prompt,
                                      .slots_max = kvattn::SlotCount(std::ssize(prompt))});

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "harness/case/limits.h"
+#include "harness/case/pages.h"
 #include "harness/case/validate.h"
 #include "harness/trace/trace.h"
 
@@ -106,7 +107,7 @@ class Scheduler {
       step.rows.push_back({.request = r.request, .append = append, .queries = append});
       left -= append;
       r.slots += append;
-      pages += (r.slots + options_.page_slots - 1) / options_.page_slots;
+      pages += pages_for(r.slots, options_.page_slots);
     }
     pages_peak_ = std::max(pages_peak_, pages);
     ops.emplace_back(std::move(step));

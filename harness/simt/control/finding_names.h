@@ -3,7 +3,9 @@
 // blanks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "harness/simt/control/kv_simt_control.h"
 
@@ -43,6 +45,12 @@ inline const char* finding_name(uint32_t kind) {
     default:
       return "unknown";
   }
+}
+
+/// As verdicts and suppressions write a name: "out-of-bounds".
+inline std::string dashed(std::string words) {
+  std::replace(words.begin(), words.end(), ' ', '-');
+  return words;
 }
 
 }  // namespace kv
