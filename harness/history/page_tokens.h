@@ -17,7 +17,7 @@ class PageTokens {
  public:
   PageTokens() = default;
   PageTokens(std::vector<uint64_t> tokens, uint64_t number)
-      : shared_(std::make_shared<const Shared>(std::move(tokens), number)) {}
+      : shared_(std::make_shared<const Shared>(Shared{std::move(tokens), number})) {}
   PageTokens(std::initializer_list<uint64_t> tokens)
       : PageTokens(std::vector<uint64_t>(tokens), 0) {}
   PageTokens& operator=(std::vector<uint64_t> tokens) {
