@@ -22,9 +22,9 @@ NO_ROOM = ("third_party", "testdata", "include", ".ci")
 _LOW = ["harness/core/", "harness/case/"]
 _JUDGED = _LOW + ["harness/gen/", "harness/trace/", "harness/plugin/", "harness/run/", "reference/",
                   "harness/judge/"]
-_ABOVE = _JUDGED + ["harness/history/", "harness/relation/", "harness/mutant/",
-                    "harness/campaign/", "harness/explain/", "harness/minimize/",
-                    "harness/plan/", "harness/serving/", "harness/report/", "harness/diff/",
+_ABOVE = _JUDGED + ["harness/certify/", "harness/engine/", "harness/history/",
+                    "harness/relation/", "harness/mutant/", "harness/campaign/",
+                    "harness/explain/", "harness/minimize/", "harness/plan/", "harness/serving/", "harness/report/", "harness/diff/",
                     "harness/dump/", "harness/bisect/"]
 # Plain C, constants and structs, and their names, for all who speak of the device or of a plugin.
 _DEVICE_TABLE = "harness/simt/control/"
@@ -63,8 +63,9 @@ IMPORTS = {
     "harness/simt/control/": [],
     "harness/plugin/": _LOW + [_DEVICE_TABLE],
     "harness/run/": _LOW + ["harness/plugin/", _DEVICE_TABLE],
-    "harness/history/": _LOW + ["harness/gen/", "harness/plugin/", "harness/run/shape.h",
-                                "harness/run/tensor.h", "reference/"],
+    "harness/engine/": _LOW + ["harness/plugin/", "harness/run/shape.h", "harness/run/tensor.h"],
+    "harness/history/": _LOW + ["harness/gen/", "harness/engine/", "harness/plugin/",
+                                "harness/run/shape.h", "harness/run/tensor.h", "reference/"],
     "reference/": _LOW,
     "harness/judge/": _LOW + ["reference/", "harness/run/observation.h", _DEVICE_TABLE,
                               _PLUGIN_HEADER],
@@ -75,6 +76,8 @@ IMPORTS = {
     "harness/minimize/": _JUDGED + [_DEVICE_TABLE],
     "harness/report/": _JUDGED + [_DEVICE_TABLE],
     "harness/mutant/": _JUDGED + ["harness/relation/", "harness/report/", _DEVICE_TABLE],
+    "harness/certify/": _JUDGED + ["harness/engine/", "harness/history/", "harness/relation/",
+                                   _DEVICE_TABLE],
     "harness/cli/": _ABOVE + [_DEVICE_TABLE],
     "impl/": [_PLUGIN_HEADER, "harness/plugin/kverify_engine.h",
               "harness/plugin/third_party/dlpack.h"],
@@ -110,8 +113,8 @@ FORBIDDEN = {
 # reference/elementary.h has its own. Tests may use them.
 LIBM = r"\bstd::(exp|exp2|log|log2|log10|pow|tanh|sin|cos|tan|cbrt|lgamma)\("
 LIBM_FREE = ("harness/case/", "harness/core/", "harness/gen/", "harness/judge/", "harness/explain/",
-             "harness/history/", "harness/relation/", "harness/minimize/", "harness/report/",
-             "harness/run/", "reference/")
+             "harness/certify/", "harness/engine/", "harness/history/", "harness/relation/",
+             "harness/minimize/", "harness/report/", "harness/run/", "reference/")
 # Words that may not stand in C++ or CUDA, CMake and scripts.
 FORBIDDEN_IN_CODE = {
     r"std::rand" r"om_device|std::mt" r"19937|#include <rand" r"om>":

@@ -13,7 +13,7 @@
 #include "fuzz/guidance.h"
 #include "harness/gen/draw_history.h"
 #include "harness/history/judge.h"
-#include "harness/history/local_engine.h"
+#include "harness/engine/local_engine.h"
 #include "harness/plugin/kverify_plugin.h"
 
 namespace kv::fuzzing {

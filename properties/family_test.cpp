@@ -2,8 +2,8 @@
 // itself what it finds; planted bugs are in corpus/mutants.
 #include <filesystem>
 
-#include "harness/cli/corpus.h"
-#include "harness/cli/examine.h"
+#include "harness/certify/corpus.h"
+#include "harness/certify/examine.h"
 #include "harness/core/philox.h"
 #include "harness/relation/draw_related.h"
 #include "harness/relation/relation.h"
@@ -12,13 +12,13 @@
 namespace kv::props {
 namespace {
 
-cli::Examined examine(Case c) {
-  static Result<cli::Examiner> examiner =
-      cli::Examiner::start({.plugin_path = KV_BUILD_DIR "/lib/libkvattn_plugin.so",
+Examined examine(Case c) {
+  static Result<Examiner> examiner =
+      Examiner::start({.plugin_path = KV_BUILD_DIR "/lib/libkvattn_plugin.so",
                             .executable = KV_BUILD_DIR "/bin/kverify"});
   KV_CHECK(examiner.ok(), "the worker starts");
   KV_CHECK(examiner->submit(std::move(c)).ok(), "the case is lawful");
-  Result<cli::Examined> examined = examiner->next();
+  Result<Examined> examined = examiner->next();
   KV_CHECK(examined.ok(), "the worker answers");
   return *std::move(examined);
 }
@@ -48,8 +48,8 @@ TEST(Family, HoldsForBytes) {
 
 TEST(Family, EveryRelationHoldsForEverySeedOfTheCorpus) {
   size_t pairs = 0;
-  for (const std::string& path : cli::corpus_files(KV_SOURCE_DIR "/corpus")) {
-    const Case c = cli::load_checked_case(path).value();
+  for (const std::string& path : corpus_files(KV_SOURCE_DIR "/corpus")) {
+    const Case c = load_checked_case(path).value();
     for (const Relation& relation : relations()) {
       Case related = c;
       related.exec.relation = relation.name;

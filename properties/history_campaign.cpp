@@ -10,9 +10,9 @@
 #include "harness/case/names.h"
 #include "harness/core/hash.h"
 #include "harness/gen/draw_history.h"
-#include "harness/history/engine_wire.h"
+#include "harness/engine/engine_wire.h"
 #include "harness/history/judge.h"
-#include "harness/history/local_engine.h"
+#include "harness/engine/local_engine.h"
 #include "properties/engine_plugin.h"
 
 namespace kv::props {

@@ -4,7 +4,7 @@
 
 #include "harness/gen/draw_history.h"
 #include "harness/history/judge.h"
-#include "harness/history/local_engine.h"
+#include "harness/engine/local_engine.h"
 #include "properties/engine_plugin.h"
 #include "properties/gen/cases.h"
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "harness/cli/corpus.h"
-#include "harness/cli/histories.h"
+#include "harness/certify/corpus.h"
+#include "harness/certify/histories.h"
 #include "harness/gen/cover.h"
 #include "harness/gen/small_cases.h"
 #include "harness/relation/draw_related.h"

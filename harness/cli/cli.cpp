@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/interrupt.h"
+#include "harness/certify/interrupt.h"
 #include "harness/cli/options/offers.h"
 #include "harness/cli/version.h"
 

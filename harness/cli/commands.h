@@ -9,25 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "harness/certify/bench.h"
 #include "harness/core/formats.h"
 #include "harness/core/result.h"
 #include "harness/diff/shift.h"
 #include "harness/dump/settings.h"
-#include "harness/plugin/runtime.h"
 #include "harness/report/exit_code.h"
 
 namespace kv::cli {
-
-/// What cases are run on; common to all commands that run any.
-struct BenchOptions {
-  DeviceKind device = DeviceKind::kCpu;
-  std::string plugin_path;                    // "": default_plugin_path()
-  std::string executable = "/proc/self/exe";  // a kverify, whose worker runs the cases
-  double call_seconds = 60;                   // longest call into the plugin, more for large cases
-  uint64_t memory_mib = 0;                    // of a worker process; 0: default_worker_memory()
-  std::string suppressions_path;              // findings that are accepted; "": none
-  std::string checks;                         // of the CPU device; "": all, leaks listed only
-};
 
 struct CheckOptions {
   std::optional<uint64_t> cases;  // drawn ones; default 200, unlimited with minutes
@@ -264,8 +253,5 @@ Result<ExitCode> doctor(const BenchOptions& bench);
 
 /// Which kernel variant the plugin plans for which batch, and what it offers.
 Result<ExitCode> kernels(const BenchOptions& bench);
-
-/// Our own library, beside the program: ../lib/libkvattn_plugin.so.
-std::string default_plugin_path();
 
 }  // namespace kv::cli

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "harness/cli/commands.h"
-#include "harness/cli/examine.h"
+#include "harness/certify/examine.h"
 #include "harness/cli/output.h"
 #include "harness/cli/version.h"
 

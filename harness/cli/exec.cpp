@@ -15,7 +15,7 @@
 #include "harness/case/text_file.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
-#include "harness/cli/run_folder.h"
+#include "harness/certify/run_folder.h"
 #include "harness/cli/version.h"
 #include "harness/core/json_fields.h"
 #include "harness/judge/suppressions.h"

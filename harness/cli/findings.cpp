@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "harness/case/text_file.h"
-#include "harness/cli/corpus.h"
+#include "harness/certify/corpus.h"
 #include "harness/cli/minimized.h"
 #include "harness/judge/fingerprint.h"
 #include "harness/report/record.h"
@@ -19,10 +19,6 @@ std::string quoted(const std::string& path) {
 }
 
 }  // namespace
-
-bool is_finding(const Verdict& verdict) {
-  return verdict.outcome == Outcome::kFail || verdict.outcome == Outcome::kNondeterministic;
-}
 
 std::string replay_command(const std::string& case_path, const BenchOptions& bench) {
   std::string command = "kverify replay " + quoted(case_path);

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "harness/cli/examine.h"
+#include "harness/certify/examine.h"
 #include "harness/cli/output.h"
 #include "harness/minimize/minimize.h"
 #include "harness/report/record.h"
@@ -46,8 +46,6 @@ class FindingSink {
   size_t total_ = 0;
   nlohmann::ordered_json json_ = nlohmann::ordered_json::array();
 };
-
-bool is_finding(const Verdict& verdict);
 
 /// "kverify replay PATH --device ... --plugin ..."; defaults are left out.
 std::string replay_command(const std::string& case_path, const BenchOptions& bench);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "harness/cli/examine.h"
-#include "harness/cli/history_bench.h"
+#include "harness/certify/examine.h"
+#include "harness/certify/history_bench.h"
 #include "harness/cli/history_pictures.h"
 #include "harness/explain/catalogue.h"
 #include "harness/explain/explain.h"

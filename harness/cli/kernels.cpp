@@ -3,7 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/cli/commands.h"
-#include "harness/cli/examine.h"
+#include "harness/certify/examine.h"
 #include "harness/cli/output.h"
 
 namespace kv::cli {

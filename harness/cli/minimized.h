@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "harness/cli/reproduce.h"
+#include "harness/certify/reproduce.h"
 #include "harness/minimize/minimize.h"
 
 namespace kv::cli {

@@ -5,10 +5,10 @@
 
 #include "harness/case/text_file.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/corpus.h"
-#include "harness/cli/examine.h"
+#include "harness/certify/corpus.h"
+#include "harness/certify/examine.h"
 #include "harness/cli/output.h"
-#include "harness/cli/run_folder.h"
+#include "harness/certify/run_folder.h"
 #include "harness/cli/version.h"
 #include "harness/core/json_fields.h"
 

@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include "harness/cli/commands.h"
-#include "harness/cli/corpus.h"
-#include "harness/cli/examine.h"
+#include "harness/certify/corpus.h"
+#include "harness/certify/examine.h"
 #include "harness/cli/findings.h"
-#include "harness/cli/histories.h"
+#include "harness/certify/histories.h"
 #include "harness/cli/output.h"
-#include "harness/cli/reproduce.h"
+#include "harness/certify/reproduce.h"
 #include "harness/cli/version.h"
 #include "harness/report/summary.h"
 #include "harness/report/words.h"

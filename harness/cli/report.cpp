@@ -5,12 +5,12 @@
 
 #include "harness/case/text_file.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/corpus.h"
+#include "harness/certify/corpus.h"
 #include "harness/cli/findings.h"
 #include "harness/cli/html_findings.h"
-#include "harness/cli/interrupt.h"
+#include "harness/certify/interrupt.h"
 #include "harness/cli/output.h"
-#include "harness/cli/reproduce.h"
+#include "harness/certify/reproduce.h"
 #include "harness/cli/version.h"
 #include "harness/report/summary.h"
 

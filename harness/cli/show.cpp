@@ -5,7 +5,7 @@
 
 #include "harness/case/json.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/corpus.h"
+#include "harness/certify/corpus.h"
 #include "harness/cli/output.h"
 #include "harness/judge/reach_coverage.h"
 

@@ -6,12 +6,12 @@
 
 #include <chrono>
 
-#include "harness/cli/engine_worker.h"
-#include "harness/cli/interrupt.h"
+#include "harness/certify/engine_worker.h"
+#include "harness/certify/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/version.h"
 #include "harness/history/explain.h"
-#include "harness/history/remote_engine.h"
+#include "harness/engine/remote_engine.h"
 #include "harness/serving/engine_replay.h"
 #include "harness/serving/fork_or_encode.h"
 

@@ -7,11 +7,6 @@
 
 namespace kv {
 
-std::vector<CacheGroup> cache_groups(const Case& c) {
-  if (!c.engine->groups.empty()) return c.engine->groups;
-  return {{.layers = c.shape.layers, .window_left = c.mask.window_left}};
-}
-
 namespace {
 
 /// A slot and what lies before it, of a request.

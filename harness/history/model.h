@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "harness/case/case.h"
-#include "harness/history/content.h"
-#include "harness/history/engine_call.h"
-#include "harness/history/engine_state.h"
+#include "harness/engine/content.h"
+#include "harness/engine/engine_call.h"
+#include "harness/engine/engine_state.h"
 
 namespace kv {
 
@@ -191,8 +191,5 @@ std::vector<StoredToken> appended_tokens(const ModelRequest& r,
                                          const std::vector<StoredToken>& slots,
                                          const std::vector<uint64_t>& tokens,
                                          const std::vector<int32_t>& parents, uint64_t data_seed);
-
-/// The groups of a case: those it lists, or one of all layers.
-std::vector<CacheGroup> cache_groups(const Case& c);
 
 }  // namespace kv

@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "harness/history/content.h"
-#include "harness/history/engine.h"
+#include "harness/engine/content.h"
+#include "harness/engine/engine.h"
 #include "harness/history/finding.h"
 #include "harness/history/model.h"
 

@@ -5,6 +5,8 @@
 
 #include <functional>
 
+#include "harness/core/philox.h"
+#include "harness/engine/engine_wire.h"
 #include "harness/history/judge.h"
 #include "harness/history/testing/plain_engine.h"
 
@@ -274,6 +276,32 @@ TEST(Snapshot, AnIdentityStandsForTheSameTokens) {
     while (copy_snapshot(snapshot, known).ok()) ASSERT_LT(++until, 64);
     EXPECT_TRUE(prefixes > 1 || until == 0);
   }
+}
+
+// Kills: a check that indexes by a number which the shape of a state does not bound. In the judge's
+// order: each may rely on what those before it have not found.
+TEST_F(Forged, WhateverHasTheShapeOfAStateCanBeChecked) {
+  PagesTold told;
+  const auto sound = encode(EngineReply{.target = state_}, told);
+  int checked = 0;
+  for (uint64_t i = 0; i < 5000; ++i) {
+    auto bytes = sound;
+    const Philox random{i};
+    for (uint64_t k = 0; k <= i % 4; ++k) {
+      const uint64_t word = random.word(1, k);
+      bytes[word % bytes.size()] = static_cast<std::byte>(word >> 56);
+    }
+    PagesHeard heard;
+    const auto back = decode_engine_reply(bytes, heard);
+    if (!back || !back->target || !check_shape(*back->target).ok()) continue;
+    ++checked;
+    const EngineState& damaged = *back->target;
+    if (check_references(damaged) || check_partition(damaged)) continue;
+    (void)check_write_set(before_, damaged, step_);
+    (void)check_index_shape(damaged, {0, 1});
+    (void)first_difference(damaged, state_);
+  }
+  EXPECT_GT(checked, 500);
 }
 
 }  // namespace

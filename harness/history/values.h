@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "harness/history/content.h"
+#include "harness/engine/content.h"
 #include "harness/history/echo.h"
-#include "harness/history/engine.h"
+#include "harness/engine/engine.h"
 #include "harness/history/finding.h"
 #include "harness/history/model.h"
 #include "reference/attention.h"

@@ -1,5 +1,5 @@
 // kverify worker, the internal process that runs foreign code
-#include "harness/cli/histories.h"
+#include "harness/certify/histories.h"
 #include "harness/cli/options/offers.h"
 #include "harness/run/worker_loop.h"
 

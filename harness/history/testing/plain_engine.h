@@ -8,7 +8,7 @@
 #include <map>
 #include <optional>
 
-#include "harness/history/engine.h"
+#include "harness/engine/engine.h"
 #include "harness/history/model.h"
 
 namespace kv {

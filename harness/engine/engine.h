@@ -1,0 +1,52 @@
+// Purpose: an engine as the judge speaks to it, wherever it runs.
+// Contract: calls are performed in order. snapshot() and read() are asked between operations; an
+// engine that offers none is unsupported there. Nothing that an engine answers is trusted.
+// Example:  Answer a = engine.perform(call); Result<EngineState> s = engine.snapshot(kTarget);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "harness/core/result.h"
+#include "harness/engine/engine_call.h"
+#include "harness/engine/engine_state.h"
+
+namespace kv {
+
+enum class CacheKind : uint8_t { kTarget, kDraft };  // KV_CACHE_*
+
+/// Where K and V of one layer are read: a slot of a request, or of a page.
+struct SlotPlace {
+  bool by_page = false;
+  uint32_t holder = 0;  // request, or page
+  uint64_t slot = 0;    // of the request, or of the page
+  uint32_t layer = 0;
+  bool operator==(const SlotPlace&) const = default;
+};
+
+struct SlotBytes {
+  CallStatus status = CallStatus::kOk;
+  std::vector<std::byte> key, value;  // [kv_heads, head_dim], kv_dtype
+};
+
+/// What a step attended to, of each layer, rows one after another.
+struct StepOutputs {
+  std::vector<std::vector<std::byte>> outputs;  // [sum of queries, query_heads, head_dim_v]
+  std::vector<std::vector<float>> lses;         // as conventions.lse_layout says
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  virtual Answer perform(const Call& call) = 0;
+  virtual Result<EngineState> snapshot(CacheKind cache) = 0;
+  virtual std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) = 0;
+  /// Of a step that asked for outputs and has ended; given once.
+  virtual StepOutputs take_outputs(uint64_t) { return {}; }
+  /// What the device beneath has found since this was last asked, in words.
+  virtual std::vector<std::string> take_device_findings() { return {}; }
+};
+
+}  // namespace kv
