@@ -11,9 +11,9 @@
 #include "fuzz/case_target.h"
 #include "fuzz/finding.h"
 #include "fuzz/guidance.h"
+#include "harness/engine/local_engine.h"
 #include "harness/gen/draw_history.h"
 #include "harness/history/judge.h"
-#include "harness/engine/local_engine.h"
 #include "harness/plugin/kverify_plugin.h"
 
 namespace kv::fuzzing {

@@ -15,7 +15,7 @@ namespace {
 Examined examine(Case c) {
   static Result<Examiner> examiner =
       Examiner::start({.plugin_path = KV_BUILD_DIR "/lib/libkvattn_plugin.so",
-                            .executable = KV_BUILD_DIR "/bin/kverify"});
+                       .executable = KV_BUILD_DIR "/bin/kverify"});
   KV_CHECK(examiner.ok(), "the worker starts");
   KV_CHECK(examiner->submit(std::move(c)).ok(), "the case is lawful");
   Result<Examined> examined = examiner->next();

@@ -9,10 +9,10 @@
 #include "harness/case/json.h"
 #include "harness/case/names.h"
 #include "harness/core/hash.h"
-#include "harness/gen/draw_history.h"
 #include "harness/engine/engine_wire.h"
-#include "harness/history/judge.h"
 #include "harness/engine/local_engine.h"
+#include "harness/gen/draw_history.h"
+#include "harness/history/judge.h"
 #include "properties/engine_plugin.h"
 
 namespace kv::props {

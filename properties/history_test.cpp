@@ -2,9 +2,9 @@
 // an engine are those of harness/history/judge_test.cpp and of the planted bugs in corpus/mutants.
 #include <gtest/gtest.h>
 
+#include "harness/engine/local_engine.h"
 #include "harness/gen/draw_history.h"
 #include "harness/history/judge.h"
-#include "harness/engine/local_engine.h"
 #include "properties/engine_plugin.h"
 #include "properties/gen/cases.h"
 

@@ -1,6 +1,6 @@
-#include <filesystem>
-
 #include "harness/certify/bench.h"
+
+#include <filesystem>
 
 namespace kv {
 

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "harness/case/names.h"
-#include "harness/gen/draw_history.h"
 #include "harness/engine/engine_service.h"
+#include "harness/gen/draw_history.h"
 #include "harness/history/twin.h"
 #include "harness/run/findings.h"
 

@@ -1,8 +1,8 @@
 #include "harness/certify/reproduce.h"
 
 #include "harness/certify/corpus.h"
-#include "harness/cli/findings.h"
 #include "harness/certify/history_examine.h"
+#include "harness/cli/findings.h"
 
 namespace kv {
 

@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <map>
 
-#include "harness/cli/case_source.h"
-#include "harness/cli/commands.h"
 #include "harness/certify/corpus.h"
 #include "harness/certify/examine.h"
-#include "harness/cli/findings.h"
 #include "harness/certify/interrupt.h"
-#include "harness/cli/output.h"
 #include "harness/certify/run_folder.h"
+#include "harness/cli/case_source.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/findings.h"
+#include "harness/cli/output.h"
 #include "harness/cli/version.h"
 #include "harness/diff/bit_changes.h"
 #include "harness/judge/fingerprint.h"

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <sstream>
 
-#include "harness/cli/commands.h"
 #include "harness/certify/examine.h"
+#include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/version.h"
 

@@ -13,9 +13,9 @@
 #include <span>
 
 #include "harness/case/text_file.h"
+#include "harness/certify/run_folder.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
-#include "harness/certify/run_folder.h"
 #include "harness/cli/version.h"
 #include "harness/core/json_fields.h"
 #include "harness/judge/suppressions.h"

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "harness/cli/commands.h"
 #include "harness/certify/corpus.h"
 #include "harness/certify/examine.h"
+#include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/version.h"
 #include "harness/report/words.h"

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/cli/commands.h"
 #include "harness/certify/examine.h"
+#include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 
 namespace kv::cli {

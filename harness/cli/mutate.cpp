@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "harness/case/text_file.h"
-#include "harness/cli/commands.h"
 #include "harness/certify/interrupt.h"
-#include "harness/cli/output.h"
 #include "harness/certify/run_folder.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
 #include "harness/cli/version.h"
 #include "harness/core/file_hash.h"
 #include "harness/core/json_fields.h"

@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "harness/case/text_file.h"
-#include "harness/cli/commands.h"
 #include "harness/certify/corpus.h"
 #include "harness/certify/examine.h"
-#include "harness/cli/output.h"
 #include "harness/certify/run_folder.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
 #include "harness/cli/version.h"
 #include "harness/core/json_fields.h"
 

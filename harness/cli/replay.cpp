@@ -1,13 +1,13 @@
 // `kverify replay`: one case, after those that it names as preceding, told in full.
 #include <fmt/format.h>
 
-#include "harness/cli/commands.h"
 #include "harness/certify/corpus.h"
 #include "harness/certify/examine.h"
-#include "harness/cli/findings.h"
 #include "harness/certify/histories.h"
-#include "harness/cli/output.h"
 #include "harness/certify/reproduce.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/findings.h"
+#include "harness/cli/output.h"
 #include "harness/cli/version.h"
 #include "harness/report/summary.h"
 #include "harness/report/words.h"

@@ -4,13 +4,13 @@
 #include <filesystem>
 
 #include "harness/case/text_file.h"
-#include "harness/cli/commands.h"
 #include "harness/certify/corpus.h"
+#include "harness/certify/interrupt.h"
+#include "harness/certify/reproduce.h"
+#include "harness/cli/commands.h"
 #include "harness/cli/findings.h"
 #include "harness/cli/html_findings.h"
-#include "harness/certify/interrupt.h"
 #include "harness/cli/output.h"
-#include "harness/certify/reproduce.h"
 #include "harness/cli/version.h"
 #include "harness/report/summary.h"
 

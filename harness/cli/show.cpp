@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "harness/case/json.h"
-#include "harness/cli/commands.h"
 #include "harness/certify/corpus.h"
+#include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/judge/reach_coverage.h"
 

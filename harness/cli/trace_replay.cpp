@@ -10,8 +10,8 @@
 #include "harness/certify/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/version.h"
-#include "harness/history/explain.h"
 #include "harness/engine/remote_engine.h"
+#include "harness/history/explain.h"
 #include "harness/serving/engine_replay.h"
 #include "harness/serving/fork_or_encode.h"
 

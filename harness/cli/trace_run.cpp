@@ -3,8 +3,8 @@
 
 #include <chrono>
 
-#include "harness/cli/commands.h"
 #include "harness/certify/examine.h"
+#include "harness/cli/commands.h"
 #include "harness/cli/findings.h"
 #include "harness/cli/output.h"
 #include "harness/cli/trace_cases.h"

@@ -5,12 +5,12 @@
 #include <map>
 
 #include "harness/campaign/ledger_query.h"
-#include "harness/cli/campaign_folder.h"
-#include "harness/cli/commands.h"
 #include "harness/certify/corpus.h"
 #include "harness/certify/interrupt.h"
-#include "harness/cli/output.h"
 #include "harness/certify/reproduce.h"
+#include "harness/cli/campaign_folder.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
 #include "harness/cli/version.h"
 #include "harness/minimize/weight.h"
 

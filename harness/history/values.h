@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "harness/engine/content.h"
-#include "harness/history/echo.h"
 #include "harness/engine/engine.h"
+#include "harness/history/echo.h"
 #include "harness/history/finding.h"
 #include "harness/history/model.h"
 #include "reference/attention.h"
