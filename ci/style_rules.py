@@ -24,8 +24,9 @@ _JUDGED = _LOW + ["harness/gen/", "harness/trace/", "harness/plugin/", "harness/
                   "harness/judge/"]
 _ABOVE = _JUDGED + ["harness/certify/", "harness/engine/", "harness/history/",
                     "harness/relation/", "harness/mutant/", "harness/campaign/",
-                    "harness/explain/", "harness/minimize/", "harness/plan/", "harness/serving/", "harness/report/", "harness/diff/",
-                    "harness/dump/", "harness/bisect/"]
+                    "harness/explain/", "harness/minimize/", "harness/plan/",
+                    "harness/serving/", "harness/report/", "harness/diff/", "harness/dump/",
+                    "harness/bisect/"]
 # Plain C, constants and structs, and their names, for all who speak of the device or of a plugin.
 _DEVICE_TABLE = "harness/simt/control/"
 _DEVICE = "harness/simt/device.h"

@@ -2,7 +2,6 @@
 
 #include "harness/certify/corpus.h"
 #include "harness/certify/history_examine.h"
-#include "harness/cli/findings.h"
 
 namespace kv {
 
