@@ -115,6 +115,7 @@ void HeadEstimator::Buffers::score(const HeadBlock& block) {
   const uint32_t rows = static_cast<uint32_t>(block.rows.size());
   key_max = 0;
   weight.assign(size_t{rows} * keys, 0);
+  if (rounds) score_size.assign(size_t{rows} * keys, 0);
   special.assign(keys, 0);
   key_norm.assign(keys, 0);
   for (uint32_t first = 0; first < slots.size(); first += kTileKeys) {
@@ -127,13 +128,17 @@ void HeadEstimator::Buffers::score(const HeadBlock& block) {
           block.key_scales.empty() ? 1 : std::fabs(double{block.key_scales[slots[first + i]]});
       key_max = std::max(key_max, largest[i] * factor);
     }
-    ops.scores({.query = query.data(),
-                .key = k,
-                .rows = rows,
-                .keys = count,
-                .stride = key_stride,
-                .out = weight.data() + first,
-                .out_stride = keys});
+    ScoreArgs args{.query = query.data(),
+                   .key = k,
+                   .rows = rows,
+                   .keys = count,
+                   .stride = key_stride,
+                   .out = weight.data() + first,
+                   .out_stride = keys};
+    ops.scores(args);
+    if (!rounds) continue;
+    args.out = score_size.data() + first;
+    ops.score_sizes(args);
   }
 }
 
@@ -172,6 +177,7 @@ void HeadEstimator::Buffers::weigh(const HeadBlock& block, const Profile& profil
     scale_max = std::max(scale_max, std::fabs(s));
   }
   rounding.resize(weight.size());
+  if (rounds) logits.resize(weight.size());
   sums.assign(block.rows.size(), {});
   for (size_t r = 0; r < block.rows.size(); ++r) {
     if (result.rows[r].empty()) continue;
@@ -181,6 +187,7 @@ void HeadEstimator::Buffers::weigh(const HeadBlock& block, const Profile& profil
     double* b = &rounding[r * keys];
     sums[r] = ops.weights({.scores = w,
                            .rounding = b,
+                           .logits = rounds ? &logits[r * keys] : nullptr,
                            .visible = &visible[r * keys],
                            .key_scale = key_scale.empty() ? nullptr : key_scale.data(),
                            .bias = row_bias(row),
@@ -202,6 +209,10 @@ void HeadEstimator::Buffers::accumulate(const HeadBlock& block) {
   const uint32_t rows = static_cast<uint32_t>(block.rows.size());
   output.assign(size_t{rows} * value_stride, 0);
   absolute.assign(size_t{rows} * value_stride, 0);
+  if (rounds) {
+    rounded.assign(size_t{rows} * value_stride, 0);
+    rounded_low.assign(size_t{rows} * value_stride, 0);
+  }
   value_max = 0;
   for (uint32_t first = 0; first < slots.size(); first += kTileKeys) {
     const double* v = decode_tile(block.values, block, block.shape.dim_v, value_stride, first);
@@ -211,15 +222,22 @@ void HeadEstimator::Buffers::accumulate(const HeadBlock& block) {
       const double factor = value_scale.empty() ? 1 : std::fabs(value_scale[first + i]);
       value_max = std::max(value_max, largest[i] * factor);
     }
-    ops.accumulate({.weight = weight.data() + first,
-                    .rounding = rounding.data() + first,
-                    .weight_stride = keys,
-                    .value = v,
-                    .rows = rows,
-                    .keys = count,
-                    .stride = value_stride,
-                    .output = output.data(),
-                    .absolute = absolute.data()});
+    AccumulateArgs args{.weight = weight.data() + first,
+                        .rounding = rounding.data() + first,
+                        .weight_stride = keys,
+                        .value = v,
+                        .rows = rows,
+                        .keys = count,
+                        .stride = value_stride,
+                        .output = output.data(),
+                        .absolute = absolute.data()};
+    ops.accumulate(args);
+    if (!rounds) continue;
+    args.weight = centre.data() + first;
+    args.rounding = radius.data() + first;
+    args.output = rounded.data();
+    args.absolute = rounded_low.data();
+    ops.accumulate(args);
   }
 }
 
@@ -227,14 +245,18 @@ HeadEstimator::HeadEstimator(const BlockOps& ops)
     : ops_(ops), buffers_(std::make_unique<Buffers>(ops)) {}
 HeadEstimator::~HeadEstimator() = default;
 
-const HeadEstimate& HeadEstimator::run(const HeadBlock& block, const Profile& profile) {
+const HeadEstimate& HeadEstimator::run(const HeadBlock& block, const Profile& profile,
+                                       const EstimateOptions& options) {
   Buffers& b = *buffers_;
+  b.rounds = options.rounded && Buffers::may_round(block, profile);
   b.gather(block);
   b.decode_queries(block);
   b.score(block);
   b.weigh(block, profile);
+  if (b.rounds) b.round(block, profile);
   b.accumulate(block);
   b.finish(block, profile);
+  if (options.rounded) b.finish_rounded(block, profile);
   return b.result;
 }
 

@@ -1,6 +1,6 @@
-// Purpose: the buffers and steps of HeadEstimator, shared by attention.cpp (up to the sums) and
-// attention_finish.cpp (what the sums say of each row).
-// Contract: private to these two files.
+// Purpose: the buffers and steps of HeadEstimator, shared by attention.cpp (up to the sums),
+// attention_finish.cpp (what the sums say of each row) and attention_rounded.cpp (B2).
+// Contract: private to these three files.
 #pragma once
 
 #include <limits>
@@ -30,6 +30,19 @@ struct HeadEstimator::Buffers {
   std::vector<double> tile, square, largest;
   std::vector<const std::byte*> pointers;
   std::vector<WeightSums> sums;
+  std::vector<double> own_relative, rounding_min;  // [rows] see finish_row
+
+  // For B2, when it is asked for.
+  bool rounds = false;
+  struct RoundedRow {
+    bool known = false;
+    double denominator = 1, relative = 0;  // of RoundedWeights in precise/ordered.h
+  };
+  std::vector<RoundedRow> rounded_rows;
+  std::vector<double> logits, score_size;                   // [rows][keys]
+  std::vector<double> centre, radius;                       // [rows][keys], in the row's scale
+  std::vector<double> maximums, local_error;                // [keys]
+  std::vector<double> rounded, rounded_low, rounded_error;  // [rows][value_stride]
 
   explicit Buffers(const BlockOps& o) : ops(o) {}
   void gather(const HeadBlock& block);
@@ -38,8 +51,12 @@ struct HeadEstimator::Buffers {
   void weigh(const HeadBlock& block, const Profile& profile);
   void accumulate(const HeadBlock& block);
   void finish(const HeadBlock& block, const Profile& profile);
+  void round(const HeadBlock& block, const Profile& profile);
+  void finish_rounded(const HeadBlock& block, const Profile& profile);
+  static bool may_round(const HeadBlock& block, const Profile& profile);
 
  private:
+  struct Tile;
   Coefficients row_coefficients(const HeadBlock& block, const Profile& profile, size_t row) const;
   const double* decode_tile(std::span<const std::byte* const> source, const HeadBlock& block,
                             uint32_t dim, uint32_t stride, uint32_t first);
@@ -51,6 +68,12 @@ struct HeadEstimator::Buffers {
   static double rotation_norm(const QueryRow& row);
   bool operands_fit(const Coefficients& c) const;
   void finish_row(const HeadBlock& block, const Profile& profile, size_t row);
+  double maximum_error(const Coefficients& c, const double* row_biases, size_t row) const;
+  std::vector<Tile> find_tiles(const Profile& profile, size_t row);
+  void find_scales(const Coefficients& c, const Profile& profile, double error,
+                   std::vector<Tile>& tiles) const;
+  void round_row(const HeadBlock& block, const Profile& profile, size_t row);
+  void sum_tile(const Profile& profile, const Tile& tile, size_t row, double& error);
 };
 
 }  // namespace kv::reference

@@ -28,6 +28,8 @@ void HeadEstimator::Buffers::mark_special(size_t row) {
 void HeadEstimator::Buffers::finish(const HeadBlock& block, const Profile& profile) {
   bound.assign(output.size(), 0);
   error.assign(output.size(), 0);
+  own_relative.assign(block.rows.size(), 0);
+  rounding_min.assign(block.rows.size(), 1);
   for (size_t r = 0; r < block.rows.size(); ++r) {
     RowEstimate& row = result.rows[r];
     row.output = &output[r * value_stride];
@@ -133,6 +135,8 @@ void HeadEstimator::Buffers::finish_row(const HeadBlock& block, const Profile& p
                                         (1 - 0x1p-30);
   row.dyadic = may_be_dyadic(block, profile, r);
   const double smallest = c.probability_relative + c.accumulation;  // of rounding[i] / weight[i]
+  own_relative[r] = relative;
+  rounding_min[r] = smallest;
   // B1 follows the accumulation error and may find none: P's rounding is all that surely counts.
   const double share =
       order_is_known(profile) ? c.probability_relative / smallest * (1 - 0x1p-40) : 1;

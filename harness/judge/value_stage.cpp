@@ -42,7 +42,7 @@ class HeadJudge {
     gather_queries(options.sample_rows);
     if (elements_.empty()) return std::nullopt;
     gather_keys();
-    const auto& estimate = estimator.run(block_, profile_);
+    const auto& estimate = estimator.run(block_, profile_, {.rounded = options.profile_work > 0});
     for (size_t r = 0; r < elements_.size(); ++r) {
       const Claims claims = this->claims(estimate.rows[r], options);
       if (auto failure = judge_row(r, estimate.rows[r], claims)) return failure;
@@ -60,6 +60,7 @@ class HeadJudge {
   std::optional<Failure> judge_row(size_t r, const RowEstimate& estimate, Claims claims);
   std::optional<Failure> judge_output(size_t r, const RowEstimate& estimate, uint32_t column,
                                       Claims claims);
+  bool conforms_rounded(const RowEstimate& e, uint32_t column, double got) const;
   std::optional<Failure> judge_lse(size_t r, const RowEstimate& estimate);
   void measure_coverage(size_t r, const RowEstimate& estimate, ValueOptions& options);
   reference::RowDecider& decider(size_t r);
@@ -246,6 +247,17 @@ std::optional<Failure> HeadJudge::judge_row(size_t r, const RowEstimate& estimat
   return judge_lse(r, estimate);
 }
 
+// Whether an element that the fast tier accepts surely conforms under B2, too.
+bool HeadJudge::conforms_rounded(const RowEstimate& e, uint32_t column, double got) const {
+  using Kind = reference::RoundedEstimate::Kind;
+  const reference::RoundedEstimate& rounded = e.rounded;
+  if (e.dyadic || rounded.kind == Kind::kNotAsked) return false;
+  if (rounded.kind == Kind::kNone) return true;
+  const reference::FastElement fast{rounded.output[column], rounded.bound_low[column],
+                                    rounded.own_error[column], got};
+  return reference::surely_conforms(fast, view_.c.shape.output_dtype).conforms;
+}
+
 // The weakest assumptions first: a failure names the first that rejects.
 std::optional<Failure> HeadJudge::judge_output(size_t r, const RowEstimate& e, uint32_t column,
                                                Claims claims) {
@@ -256,7 +268,8 @@ std::optional<Failure> HeadJudge::judge_output(size_t r, const RowEstimate& e, u
                                     got};
   const reference::FastAnswer sure = reference::surely_conforms(fast, type);
   if (sure.conforms) note_conforming(sure.nearest, fast, got, type);
-  if (sure.conforms && claims != Claims::kEveryElement) return std::nullopt;
+  if (sure.conforms && (claims != Claims::kEveryElement || conforms_rounded(e, column, got)))
+    return std::nullopt;
   const ValueQuestion question{view_,  elements_[r], profile_.name,
                                column, got,          output_bits(elements_[r], column)};
   if (std::isnan(got)) return nan_failure(question);

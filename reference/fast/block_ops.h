@@ -34,6 +34,7 @@ struct ScoreArgs {
 struct WeightArgs {
   double* scores = nullptr;           // [keys] in: q.k; out: w = exp(x - x_max), 0 if hidden
   double* rounding = nullptr;         // [keys] out: max(w*relative, absolute) + w*common
+  double* logits = nullptr;           // [keys] out, or nullptr: x, -infinity if hidden
   const uint8_t* visible = nullptr;   // [keys]
   const double* key_scale = nullptr;  // [keys] or nullptr
   const double* bias = nullptr;       // [keys] or nullptr
@@ -47,6 +48,30 @@ struct WeightSums {
   double score_abs = 0;  // largest |x| among visible keys
   double weights = 0;    // sum of w, sink excluded
   double rounding = 0;   // sum of max(w*relative, absolute)
+};
+
+/// The format that P is rounded to: stored bits of the significand, the smallest normal exponent,
+/// the largest number. Not for integers.
+struct RoundingGrid {
+  int mantissa = 10, exponent_min = -14;
+  double largest = 65504;
+};
+
+/// P of one row as a kernel rounds it that takes each tile relative to the running maximum.
+struct RoundArgs {
+  const double* logits = nullptr;    // [keys] x, -infinity if hidden
+  const double* sizes = nullptr;     // [keys] sum of |q||k|
+  const double* bias = nullptr;      // [keys] or nullptr
+  const double* maximums = nullptr;  // [keys] running maximum of the key's tile, at least x
+  size_t keys = 0;                   // a multiple of 4
+  /// error = fixed + scores*size + tanh*|x - bias| + bias_error*|bias|
+  ///         + argument*(|x| + |maximum|) + distance*(maximum - x), times 1 - 2^-20;
+  /// it errs the weight by error*(1 + error), or by all of it from error = 1/2.
+  double fixed = 0, scores = 0, tanh = 0, bias_error = 0, argument = 0, distance = 0;
+  RoundingGrid grid;
+  double scale = 1;  // of P when it is rounded, a power of two
+  /// Middle and half the width of [R(w (1 - E)), R(w (1 + E))], and E; zero where hidden.
+  double *centre = nullptr, *radius = nullptr, *error = nullptr;  // [keys]
 };
 
 /// output[r][j] += sum over i of weight[r][i]*value[i][j]; absolute likewise with rounding,
@@ -63,7 +88,9 @@ struct BlockOps {
   const char* name;
   void (*decode)(const DecodeArgs&);
   void (*scores)(const ScoreArgs&);
+  void (*score_sizes)(const ScoreArgs&);  // of magnitudes: sum of |query||key|
   WeightSums (*weights)(const WeightArgs&);
+  void (*round_weights)(const RoundArgs&);
   void (*accumulate)(const AccumulateArgs&);
 };
 

@@ -4,7 +4,8 @@
 namespace kv::reference {
 
 #ifdef __AVX2__
-static const BlockOps kAvx2Ops{"avx2", decode, scores, weights, accumulate};
+static const BlockOps kAvx2Ops{"avx2",  decode,        scores,    score_sizes,
+                               weights, round_weights, accumulate};
 const BlockOps* avx2_ops() {
   const bool usable = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
   return usable ? &kAvx2Ops : nullptr;

@@ -133,7 +133,7 @@ static void decode(const DecodeArgs& a) {
 }
 
 // kRows x kKeys dot products at once. How many at once does not change any of them.
-template <int kRows, int kKeys>
+template <int kRows, int kKeys, bool kMagnitudes = false>
 KV_LANES_INLINE void dots(const ScoreArgs& a, uint32_t row, uint32_t key) {
   const double* q[kRows];
   const double* k[kKeys];
@@ -148,7 +148,10 @@ KV_LANES_INLINE void dots(const ScoreArgs& a, uint32_t row, uint32_t key) {
     for (int i = 0; i < kKeys; ++i) x[i] = load(k[i] + c);
     for (int r = 0; r < kRows; ++r) {
       const Lanes y = load(q[r] + c);
-      for (int i = 0; i < kKeys; ++i) total[r][i] += x[i] * y;
+      for (int i = 0; i < kKeys; ++i) {
+        const Lanes product = x[i] * y;
+        total[r][i] += kMagnitudes ? magnitude(product) : product;
+      }
     }
   }
   for (int r = 0; r < kRows; ++r) {
@@ -156,19 +159,23 @@ KV_LANES_INLINE void dots(const ScoreArgs& a, uint32_t row, uint32_t key) {
   }
 }
 
-template <int kRows, int kKeys>
+template <int kRows, int kKeys, bool kMagnitudes>
 static void score_rows(const ScoreArgs& a, uint32_t row) {
   uint32_t key = 0;
-  for (; key + kKeys <= a.keys; key += kKeys) dots<kRows, kKeys>(a, row, key);
-  for (; key < a.keys; ++key) dots<kRows, 1>(a, row, key);
+  for (; key + kKeys <= a.keys; key += kKeys) dots<kRows, kKeys, kMagnitudes>(a, row, key);
+  for (; key < a.keys; ++key) dots<kRows, 1, kMagnitudes>(a, row, key);
 }
 
-static void scores(const ScoreArgs& a) {
+template <bool kMagnitudes>
+static void score_all(const ScoreArgs& a) {
   uint32_t row = 0;
-  for (; row + 4 <= a.rows; row += 4) score_rows<4, 2>(a, row);
-  for (; row + 2 <= a.rows; row += 2) score_rows<2, 4>(a, row);
-  for (; row < a.rows; ++row) score_rows<1, 8>(a, row);
+  for (; row + 4 <= a.rows; row += 4) score_rows<4, 2, kMagnitudes>(a, row);
+  for (; row + 2 <= a.rows; row += 2) score_rows<2, 4, kMagnitudes>(a, row);
+  for (; row < a.rows; ++row) score_rows<1, 8, kMagnitudes>(a, row);
 }
+
+static void scores(const ScoreArgs& a) { score_all<false>(a); }
+static void score_sizes(const ScoreArgs& a) { score_all<true>(a); }
 
 KV_LANES_INLINE LaneBits visible4(const uint8_t* p) {
   Bytes bytes;
@@ -189,6 +196,7 @@ static void logits(const WeightArgs& a, WeightSums& sums) {
     x = select(seen, x, splat(-kInfinite));
     highest = larger(x, highest);
     store(a.scores + i, x);
+    if (a.logits) store(a.logits + i, x);
   }
   sums.score_max = larger(a.extra_score, largest_of(highest));
   sums.score_abs = largest_of(farthest);
@@ -210,6 +218,39 @@ static WeightSums weights(const WeightArgs& a) {
   sums.weights = sum(total);
   sums.rounding = sum(rounded);
   return sums;
+}
+
+// x >= 0 rounded to the grid, ties to even: beside a number whose last bit is the grid's unit at x,
+// the addition rounds.
+KV_LANES_INLINE Lanes on_grid(Lanes x, const RoundingGrid& grid) {
+  constexpr int64_t kExponentBits = int64_t{0x7ff} << 52;
+  const Lanes smallest = from_bits(splat_bits(int64_t{1023 + grid.exponent_min} << 52));
+  const Lanes binade = larger(from_bits(to_bits(x) & splat_bits(kExponentBits)), smallest);
+  const Lanes shift = from_bits(to_bits(binade) + (int64_t{52 - grid.mantissa} << 52)) * 1.5;
+  const Lanes rounded = (x + shift) - shift;
+  return select(rounded < grid.largest, rounded, splat(grid.largest));
+}
+
+static void round_weights(const RoundArgs& a) {
+  const double unscale = 1 / a.scale;
+  for (size_t i = 0; i < a.keys; i += 4) {
+    const Lanes x = load(a.logits + i), maximum = load(a.maximums + i);
+    const Lanes bias = a.bias ? load(a.bias + i) : splat(0);
+    const LaneBits seen = x > splat(-kInfinite);
+    const Lanes finite = select(seen, x, maximum);
+    const Lanes sum = load(a.sizes + i) * a.scores + magnitude(finite - bias) * a.tanh +
+                      magnitude(bias) * a.bias_error +
+                      (magnitude(finite) + magnitude(maximum)) * a.argument +
+                      (maximum - finite) * a.distance + a.fixed;
+    const Lanes low = sum * (1 - 0x1p-20);
+    const Lanes error = select(low < 0.5, low * (low + 1.0), splat(1));
+    const Lanes weight = select(seen, exp_nonpositive(finite - maximum) * a.scale, splat(0));
+    const Lanes least = on_grid(weight * (1.0 - error), a.grid);
+    const Lanes most = on_grid(weight * (1.0 + error), a.grid);
+    store(a.centre + i, (least + most) * (0.5 * unscale));
+    store(a.radius + i, (most - least) * (0.5 * unscale));
+    store(a.error + i, select(seen, error, splat(0)));
+  }
 }
 
 // kRows rows by kColumns groups of four output dimensions; the sums run over keys in order.

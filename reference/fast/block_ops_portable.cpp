@@ -5,7 +5,8 @@
 
 namespace kv::reference {
 
-const BlockOps kPortableOps{"portable", decode, scores, weights, accumulate};
+const BlockOps kPortableOps{"portable", decode,        scores,    score_sizes,
+                            weights,    round_weights, accumulate};
 
 const BlockOps& block_ops() {
   static const BlockOps& chosen = [&]() -> const BlockOps& {
