@@ -1,9 +1,10 @@
 """Purpose: every planted bug applies to this tree as it is.
 
 Contract: cheap, builds nothing; a patch that no longer applies is named with what patch(1) says of
-it. Fails when there is none at all. `--refuses PATCH` instead passes only when that one is refused.
+it, and so are two patches with one number. Fails when there is none at all. `--refuses PATCH` instead passes only when that one is refused.
 Usage: check_planted.py TREE | check_planted.py TREE --refuses PATCH
 """
+import collections
 import glob
 import os
 import subprocess
@@ -29,7 +30,12 @@ def main():
         bad += bool(said)
         if said:
             print(f"{os.path.basename(patch)}: {said}")
-    print(f"{len(patches)} patches, {bad} do not apply")
+    numbers = collections.Counter(os.path.basename(p).split("_")[0] for p in patches)
+    for number, count in numbers.items():
+        bad += count > 1
+        if count > 1:
+            print(f"number {number}: expected one patch, got {count}")
+    print(f"{len(patches)} patches, {bad} do not apply or share a number")
     return 1 if bad or not patches else 0
 
 

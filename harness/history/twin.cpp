@@ -8,13 +8,13 @@ namespace kv {
 
 std::span<const TwinRelation> twin_relations() {
   static constexpr TwinRelation kAll[] = {
-      {"alone", "a request by itself: no other is there, ever", "210_split_by_company", twin_alone},
+      {"alone", "a request by itself: no other is there, ever", "86_split_by_company", twin_alone},
       {"never-speculated", "only what was accepted is appended, nothing taken back",
-       "211_split_after_rollback", twin_never_speculated},
+       "87_split_after_rollback", twin_never_speculated},
       {"without-cancelled", "a request that was cancelled was never there",
-       "212_cancelled_row_counts", twin_without_cancelled},
+       "88_cancelled_row_counts", twin_without_cancelled},
       {"cold", "the prefix cache is off where it was on, and on where it was off",
-       "213_split_after_hit", twin_cold},
+       "89_split_after_hit", twin_cold},
       {"never-preempted", "nobody gives way, to the host or to be recomputed",
        "214_split_after_resume", twin_never_preempted},
       {"recomputed", "what was restored from bytes is computed instead", "215_split_after_restore",
