@@ -38,7 +38,13 @@ void report_model(const KvModel& model, const CacheSize& size, Report& report) {
   std::string windows;
   for (const LayerGroup& group : model.groups) {
     if (group.window_slots > 0)
-      windows = fmt::format("; {} layers keep {} slots", group.layers, group.window_slots);
+      windows += fmt::format("; {} layers keep {} slots", group.layers, group.window_slots);
+  }
+  if (model.without_cache > 0) {
+    windows += fmt::format(
+        "; {} more layers have no K/V cache of their own, and what state they "
+        "keep is not counted",
+        model.without_cache);
   }
   const std::string cache =
       model.latent_dim > 0 ? fmt::format("one latent vector of {}", model.latent_dim)
@@ -51,6 +57,7 @@ void report_model(const KvModel& model, const CacheSize& size, Report& report) {
                           size.layer_token_bytes(), size.token_bytes_all_ranks()));
   report.json["model"] = {{"type", model.type},
                           {"layers", model.layers()},
+                          {"layers_without_cache", model.without_cache},
                           {"query_heads", model.query_heads},
                           {"kv_heads", model.kv_heads},
                           {"head_dim_k", model.head_dim_k},
@@ -63,9 +70,13 @@ void report_model(const KvModel& model, const CacheSize& size, Report& report) {
   report.json["token_bytes_all_ranks"] = size.token_bytes_all_ranks();
 }
 
-void report_workload(const CacheSize& size, const Workload& load, Report& report) {
+/// `limit`: tokens that the model can, 0: it does not say.
+void report_workload(const CacheSize& size, const Workload& load, uint64_t limit, Report& report) {
   const uint64_t one = size.request_bytes(load.context);
   report.line("request", fmt::format("{} tokens: {} on each rank", load.context, bytes_text(one)));
+  if (limit > 0 && load.context > limit) {
+    report.line("", fmt::format("more than the {} tokens that the model says it can", limit));
+  }
   report.line("workload", fmt::format("{} requests: {} on each rank", load.batch,
                                       bytes_text(one * load.batch)));
   report.json["request"] = {{"tokens", load.context}, {"bytes", one}};
@@ -137,6 +148,30 @@ Result<void> report_admission(const CacheSize& size, const Workload& load, Repor
   return {};
 }
 
+// What the option says, else what a quantised model says of its cache, else the model's own.
+Result<DType> kv_dtype_of(const PlanOptions& options, const KvModel& model) {
+  if (options.kv_dtype) return *options.kv_dtype;
+  if (model.kv_dtype) return *model.kv_dtype;
+  if (model.dtype) return *model.dtype;
+  return bad_input(options.config_path +
+                   ": torch_dtype: expected a number format there or in --kv-dtype, got nothing");
+}
+
+// An option that changes nothing is a mistake of who gave it.
+Result<void> check_options(const PlanOptions& options) {
+  if (options.requests && options.trace_path.empty()) {
+    return bad_input(
+        fmt::format("--requests: expected --trace beside it, got {} of none", *options.requests));
+  }
+  if (options.weights_gib > 0 && !options.memory_gib && !options.advise) {
+    return bad_input(
+        fmt::format("--weights-gib: expected --memory-gib or --advise beside it, got "
+                    "{} alone",
+                    options.weights_gib));
+  }
+  return {};
+}
+
 Result<uint64_t> context_of(const PlanOptions& options, const KvModel& model) {
   if (options.context) return *options.context;
   if (model.context_limit > 0) return model.context_limit;
@@ -173,12 +208,14 @@ Result<std::vector<TraceRequest>> trace_of(const PlanOptions& options) {
 
 Result<ExitCode> plan(const PlanOptions& options) {
   const Output output(options.json_path);
+  KV_RETURN_IF_ERROR(check_options(options));
   KV_ASSIGN_OR_RETURN(const std::string text, read_text_file(options.config_path, kConfigBytesMax));
   KV_ASSIGN_OR_RETURN(const KvModel model, read_kv_model(text, options.config_path));
-  KV_ASSIGN_OR_RETURN(const CacheSize size,
-                      CacheSize::create(model, {.dtype = options.kv_dtype.value_or(model.dtype),
-                                                .ranks = options.ranks,
-                                                .page_slots = options.page_slots}));
+  KV_ASSIGN_OR_RETURN(const DType dtype, kv_dtype_of(options, model));
+  KV_ASSIGN_OR_RETURN(
+      const CacheSize size,
+      CacheSize::create(
+          model, {.dtype = dtype, .ranks = options.ranks, .page_slots = options.page_slots}));
   KV_ASSIGN_OR_RETURN(const uint64_t context, context_of(options, model));
   KV_ASSIGN_OR_RETURN(const auto trace, trace_of(options));
   KV_ASSIGN_OR_RETURN(const Workload load, workload_of(options, context, trace));
@@ -193,7 +230,7 @@ Result<ExitCode> plan(const PlanOptions& options) {
   report.json["kverify"] = kVersion;
   report.json["command"] = "plan";
   report_model(model, size, report);
-  report_workload(size, load, report);
+  report_workload(size, load, model.context_limit, report);
   if (load.cache_bytes) {
     report_capacity(size, load, std::max(context, model.context_limit), report);
   }

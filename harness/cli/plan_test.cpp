@@ -33,12 +33,18 @@ TEST(PlanCommand, RefusesWithExitCodeTwo) {
   const std::string path =
       testing::TempDir() + "/hostile_config-" + std::to_string(getpid()) + ".json";
   std::ofstream(path) << R"({"num_hidden_layers": 1e999})";
+  const std::string untyped = path + ".untyped";
+  std::ofstream(untyped) << R"({"n_layer": 2, "n_head": 2, "n_embd": 64, "n_ctx": 1024})";
+  EXPECT_EQ(run_kverify({"plan", untyped, "--kv-dtype", "f16"}).status, 0);
   for (const auto& arguments : std::vector<std::vector<std::string>>{
            {"plan", path},
            {"plan", "missing.json"},
            {"plan", kLlama, "--ranks", "3"},
            {"plan", kLlama, "--memory-gib", "10", "--weights-gib", "10"},
            {"plan", kLlama, "--trace", kTrace},
+           {"plan", kLlama, "--requests", "4", "--memory-gib", "10"},
+           {"plan", kLlama, "--weights-gib", "4"},
+           {"plan", untyped},
            {"plan", kLlama, "--trace", kTrace, "--memory-gib", "0.001"},
            {"plan", kLlama, "--kv-dtype", "f12"}}) {
     const Ran ran = run_kverify(arguments);
@@ -46,6 +52,7 @@ TEST(PlanCommand, RefusesWithExitCodeTwo) {
     EXPECT_FALSE(ran.err.empty());
   }
   std::filesystem::remove(path);
+  std::filesystem::remove(untyped);
 }
 
 }  // namespace

@@ -88,14 +88,16 @@ Advice prefix_cache(const Workload& load) {
 }
 
 Result<Advice> kv_dtype(const KvModel& model, const CacheSize& size, const Workload& load) {
-  const std::string own(dtype_name(model.dtype));
+  const DType own = model.kv_dtype.value_or(model.dtype.value_or(size.choice().dtype));
   if (!load.cache_bytes) {
-    return Advice{"K/V dtype", own,
-                  "the memory is unknown (--memory-gib); the model's own type "
-                  "loses nothing"};
+    return Advice{"K/V dtype", std::string(dtype_name(own)),
+                  model.kv_dtype ? "the model brings the scales of its cache along"
+                                 : "the memory is unknown (--memory-gib); the model's own type "
+                                   "loses nothing"};
   }
   std::string tried;
-  for (const DType type : {model.dtype, DType::kE4m3}) {
+  for (const DType type : {own, DType::kE4m3}) {
+    if (type == DType::kE4m3 && !tried.empty() && dtype_bytes(own) == 1) break;
     CacheLayoutChoice choice = size.choice();
     choice.dtype = type;
     KV_ASSIGN_OR_RETURN(const CacheSize with, CacheSize::create(model, choice));

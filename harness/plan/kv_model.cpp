@@ -3,113 +3,118 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
-#include <optional>
 
-#include "harness/case/json_tree.h"
 #include "harness/case/limits.h"
+#include "harness/plan/config_reader.h"
+#include "harness/plan/layer_kinds.h"
 
 namespace kv {
 namespace {
 
 constexpr uint64_t kContextMax = uint64_t{1} << 30;  // a thousand times the longest today
-constexpr size_t kTypeBytesMax = 64;
 
-// One JSON object, read by name; the first thing that is wrong with it.
-class ConfigReader {
- public:
-  ConfigReader(const Json& config, std::string_view name) : config_(config), name_(name) {}
+// Members that give a layer more or other K/V than heads times dimension.
+constexpr const char* kNotUnderstood[] = {"index_head_dim", "swa_num_key_value_heads",
+                                          "global_head_dim", "num_global_key_value_heads",
+                                          "num_key_value_heads_per_layer"};
 
-  Error error(const char* key, const std::string& expected, const std::string& got) const {
-    return bad_input(fmt::format("{}: {}: expected {}, got {}", name_, key, expected, got));
-  }
-
-  /// The first of the names that the config has and that is not null.
-  std::optional<const char*> present(std::initializer_list<const char*> keys) const {
-    for (const char* key : keys) {
-      if (config_.contains(key) && !config_[key].is_null()) return key;
-    }
-    return std::nullopt;
-  }
-  const Json& at(const char* key) const { return config_[key]; }
-
-  /// Nothing when none of the names is there.
-  Result<std::optional<uint64_t>> optional_count(std::initializer_list<const char*> keys,
-                                                 uint64_t max) const {
-    const auto key = present(keys);
-    if (!key) return std::optional<uint64_t>();
-    const Json& value = config_[*key];
-    const bool whole = value.is_number_unsigned();
-    if (!whole || value.get<uint64_t>() < 1 || value.get<uint64_t>() > max) {
-      return error(*key, fmt::format("an integer from 1 to {}", max), preview(value));
-    }
-    return std::optional<uint64_t>(value.get<uint64_t>());
-  }
-  Result<uint64_t> count(std::initializer_list<const char*> keys, uint64_t max) const {
-    KV_ASSIGN_OR_RETURN(const auto value, optional_count(keys, max));
-    if (!value) {
-      return error(*keys.begin(), fmt::format("an integer from 1 to {}", max), "nothing");
-    }
-    return *value;
-  }
-  Result<std::optional<bool>> optional_flag(const char* key) const {
-    if (!present({key})) return std::optional<bool>();
-    if (!config_[key].is_boolean()) return error(key, "true or false", preview(config_[key]));
-    return std::optional<bool>(config_[key].get<bool>());
-  }
-
- private:
-  const Json& config_;
-  std::string_view name_;
-};
-
-Result<DType> read_dtype(const ConfigReader& reader) {
+Result<std::optional<DType>> read_dtype(const ConfigReader& reader) {
   const auto key = reader.present({"torch_dtype", "dtype"});
-  if (!key) return reader.error("torch_dtype", "a number format", "nothing");
+  if (!key) return std::optional<DType>();
   const Json& value = reader.at(*key);
-  if (value == "float16") return DType::kF16;
-  if (value == "bfloat16") return DType::kBf16;
-  if (value == "float32") return DType::kF32;
-  return reader.error(*key, R"("float16", "bfloat16" or "float32")", preview(value));
+  if (value == "float16") return std::optional(DType::kF16);
+  if (value == "bfloat16") return std::optional(DType::kBf16);
+  if (value == "float32") return std::optional(DType::kF32);
+  return reader.error(*key, R"("float16", "bfloat16" or "float32")");
 }
 
-std::string read_type(const ConfigReader& reader) {
-  if (!reader.present({"model_type"}) || !reader.at("model_type").is_string()) return "model";
-  std::string type = reader.at("model_type").get<std::string>().substr(0, kTypeBytesMax);
-  std::replace_if(
-      type.begin(), type.end(), [](char c) { return c < 0x20 || c > 0x7E; }, '?');
-  return type;
+// Of a cache whose scales came with the weights: {"num_bits": 8, "type": "float"}.
+Result<std::optional<DType>> read_cache_scheme(const ConfigReader& reader) {
+  KV_ASSIGN_OR_RETURN(const auto scheme, reader.part("kv_cache_scheme"));
+  if (!scheme) return std::optional<DType>();
+  KV_ASSIGN_OR_RETURN(const uint64_t bits, scheme->count({"num_bits"}, 64));
+  const std::string type = scheme->word("type", "");
+  if (bits == 8 && type == "float") return std::optional(DType::kE4m3);
+  if (bits == 8 && type == "int") return std::optional(DType::kI8);
+  return reader.error("kv_cache_scheme", R"(8 bits of type "float" or "int")");
+}
+
+Result<std::optional<DType>> read_kv_dtype(const ConfigReader& reader) {
+  for (const char* key : {"quantization_config", "compression_config"}) {
+    KV_ASSIGN_OR_RETURN(const auto part, reader.part(key));
+    if (!part) continue;
+    KV_ASSIGN_OR_RETURN(const auto scheme, read_cache_scheme(*part));
+    if (scheme) return scheme;
+    if (!part->present({"kv_cache_quant_algo"})) continue;
+    const std::string algorithm = part->word("kv_cache_quant_algo", "");
+    if (algorithm == "FP8") return std::optional(DType::kE4m3);
+    if (algorithm == "INT8") return std::optional(DType::kI8);
+    return part->error("kv_cache_quant_algo", R"("FP8" or "INT8")");
+  }
+  return read_cache_scheme(reader);
+}
+
+// One KV head for all, in the ways of MPT and DBRX ("attn_config"), ChatGLM, Falcon and others.
+Result<uint64_t> read_kv_heads(const ConfigReader& reader, uint64_t query_heads) {
+  KV_ASSIGN_OR_RETURN(const auto parted, reader.part("attn_config"));
+  if (parted) {
+    KV_ASSIGN_OR_RETURN(const auto heads,
+                        parted->optional_count({"kv_n_heads"}, limits::kHeadsMax));
+    if (heads) return *heads;
+    return parted->word("attn_type", "") == "multiquery_attention" ? 1 : query_heads;
+  }
+  KV_ASSIGN_OR_RETURN(const auto heads, reader.optional_count({"num_key_value_heads", "n_head_kv",
+                                                               "num_kv_heads", "n_kv_heads"},
+                                                              limits::kHeadsMax));
+  KV_ASSIGN_OR_RETURN(const auto groups, reader.optional_flag("multi_query_attention"));
+  if (groups.value_or(false)) return reader.count({"multi_query_group_num"}, limits::kHeadsMax);
+  KV_ASSIGN_OR_RETURN(const auto one, reader.optional_flag("multi_query"));
+  KV_ASSIGN_OR_RETURN(const auto grouped, reader.optional_flag("new_decoder_architecture"));
+  // Falcon: several heads in the new architecture only, whatever the number says.
+  if (one.value_or(false) && !grouped.value_or(false)) return uint64_t{1};
+  if (grouped.value_or(false) && !heads) {
+    return reader.error("num_kv_heads", "an integer beside new_decoder_architecture", "nothing");
+  }
+  return heads.value_or(query_heads);
+}
+
+Result<uint64_t> read_head_dim(const ConfigReader& reader, uint64_t query_heads) {
+  KV_ASSIGN_OR_RETURN(const auto dim, reader.optional_count({"head_dim", "kv_channels", "d_kv"},
+                                                            limits::kHeadDimMax));
+  if (dim) return *dim;
+  KV_ASSIGN_OR_RETURN(const uint64_t hidden,
+                      reader.count({"hidden_size", "n_embd", "d_model", "n_embed"},
+                                   uint64_t{limits::kHeadsMax} * limits::kHeadDimMax));
+  if (hidden % query_heads == 0 && hidden / query_heads <= limits::kHeadDimMax) {
+    return hidden / query_heads;
+  }
+  return reader.error("hidden_size",
+                      fmt::format("a multiple of {} heads of at most {}, or a head_dim",
+                                  query_heads, limits::kHeadDimMax),
+                      fmt::to_string(hidden));
 }
 
 Result<void> read_heads(const ConfigReader& reader, KvModel& model) {
-  const auto heads = [&](auto keys) { return reader.count(keys, limits::kHeadsMax); };
-  using Names = std::initializer_list<const char*>;
-  KV_ASSIGN_OR_RETURN(const uint64_t query_heads,
-                      heads(Names{"num_attention_heads", "n_head", "n_heads"}));
-  KV_ASSIGN_OR_RETURN(auto kv_heads, reader.optional_count({"num_key_value_heads", "n_head_kv"},
-                                                           limits::kHeadsMax));
-  KV_ASSIGN_OR_RETURN(const auto multi_query, reader.optional_flag("multi_query"));
-  if (!kv_heads) kv_heads = multi_query.value_or(false) ? 1 : query_heads;
-  if (query_heads % *kv_heads != 0) {
-    return reader.error("num_key_value_heads", fmt::format("a divisor of {} heads", query_heads),
-                        fmt::to_string(*kv_heads));
-  }
-  model.query_heads = static_cast<uint32_t>(query_heads);
-  model.kv_heads = static_cast<uint32_t>(*kv_heads);
-  KV_ASSIGN_OR_RETURN(auto dim, reader.optional_count({"head_dim"}, limits::kHeadDimMax));
-  if (!dim) {
-    KV_ASSIGN_OR_RETURN(const uint64_t hidden,
-                        reader.count({"hidden_size", "n_embd", "d_model"},
-                                     uint64_t{limits::kHeadsMax} * limits::kHeadDimMax));
-    if (hidden % query_heads != 0 || hidden / query_heads > limits::kHeadDimMax) {
-      return reader.error("hidden_size",
-                          fmt::format("a multiple of {} heads of at most {}, or a head_dim",
-                                      query_heads, limits::kHeadDimMax),
-                          fmt::to_string(hidden));
+  for (const char* key : kNotUnderstood) {
+    if (reader.present({key})) {
+      return reader.error(key, "no such member: what it adds to the cache is not understood");
     }
-    dim = hidden / query_heads;
   }
-  model.head_dim_k = model.head_dim_v = static_cast<uint32_t>(*dim);
+  KV_ASSIGN_OR_RETURN(
+      const uint64_t query_heads,
+      reader.count({"num_attention_heads", "n_head", "n_heads", "num_heads"}, limits::kHeadsMax));
+  KV_ASSIGN_OR_RETURN(const uint64_t kv_heads, read_kv_heads(reader, query_heads));
+  if (query_heads % kv_heads != 0) {
+    return reader.error("num_key_value_heads", fmt::format("a divisor of {} heads", query_heads),
+                        fmt::to_string(kv_heads));
+  }
+  KV_ASSIGN_OR_RETURN(const uint64_t dim, read_head_dim(reader, query_heads));
+  KV_ASSIGN_OR_RETURN(const auto value_dim,
+                      reader.optional_count({"v_head_dim"}, limits::kHeadDimMax));
+  model.query_heads = static_cast<uint32_t>(query_heads);
+  model.kv_heads = static_cast<uint32_t>(kv_heads);
+  model.head_dim_k = static_cast<uint32_t>(dim);
+  model.head_dim_v = static_cast<uint32_t>(value_dim.value_or(dim));
   return {};
 }
 
@@ -122,56 +127,23 @@ Result<void> read_latent(const ConfigReader& reader, KvModel& model) {
   return {};
 }
 
-// Is layer `i` a windowed one, as the config's family says it?
-Result<std::vector<bool>> windowed_layers(const ConfigReader& reader, uint64_t layers) {
-  std::vector<bool> windowed(layers, true);
-  if (reader.present({"layer_types"})) {
-    const Json& types = reader.at("layer_types");
-    if (!types.is_array() || types.size() != layers) {
-      return reader.error("layer_types", fmt::format("a list of {} names", layers), preview(types));
+// The part that describes the language model; the config itself where there is none.
+const Json& language_part(const Json& config) {
+  for (const char* key : {"text_config", "llm_config", "language_config"}) {
+    if (!config.contains(key) || !config[key].is_object()) continue;
+    const ConfigReader part(config[key], "");
+    if (part.present({"num_hidden_layers", "n_layer", "num_layers", "n_layers"})) {
+      return config[key];
     }
-    for (size_t i = 0; i < layers; ++i) {
-      if (types[i] != "sliding_attention" && types[i] != "full_attention") {
-        return reader.error("layer_types", R"("full_attention" or "sliding_attention")",
-                            preview(types[i]));
-      }
-      windowed[i] = types[i] == "sliding_attention";
-    }
-    return windowed;
   }
-  KV_ASSIGN_OR_RETURN(const auto pattern,
-                      reader.optional_count({"sliding_window_pattern"}, limits::kLayersMax));
-  if (pattern) {  // every pattern-th layer is full
-    for (size_t i = 0; i < layers; ++i) windowed[i] = (i + 1) % *pattern != 0;
-    return windowed;
-  }
-  KV_ASSIGN_OR_RETURN(const auto used, reader.optional_flag("use_sliding_window"));
-  if (used.has_value() && reader.present({"max_window_layers"})) {  // the layers below are full
-    const Json& full = reader.at("max_window_layers");
-    if (!full.is_number_unsigned()) {
-      return reader.error("max_window_layers", "an integer from 0", preview(full));
-    }
-    for (size_t i = 0; i < layers; ++i) windowed[i] = i >= full.get<uint64_t>();
-  }
-  if (!used.value_or(true)) windowed.assign(layers, false);
-  return windowed;
+  return config;
 }
 
-Result<void> read_layers(const ConfigReader& reader, KvModel& model) {
-  KV_ASSIGN_OR_RETURN(
-      const uint64_t layers,
-      reader.count({"num_hidden_layers", "n_layer", "num_layers", "n_layers"}, limits::kLayersMax));
-  KV_ASSIGN_OR_RETURN(const auto window, reader.optional_count({"sliding_window"}, kContextMax));
-  if (!window) {
-    model.groups = {{.layers = static_cast<uint32_t>(layers)}};
-    return {};
-  }
-  KV_ASSIGN_OR_RETURN(const std::vector<bool> windowed, windowed_layers(reader, layers));
-  const auto narrow = static_cast<uint32_t>(std::count(windowed.begin(), windowed.end(), true));
-  const uint32_t full = static_cast<uint32_t>(layers) - narrow;
-  if (full > 0) model.groups.push_back({.layers = full});
-  if (narrow > 0) model.groups.push_back({.layers = narrow, .window_slots = *window});
-  return {};
+Result<void> refuse_encoders(const ConfigReader& reader) {
+  KV_ASSIGN_OR_RETURN(const auto encodes, reader.optional_flag("is_encoder_decoder"));
+  if (!encodes.value_or(false)) return {};
+  return reader.error("is_encoder_decoder",
+                      "false: the cache of cross-attention over an encoder is not modelled");
 }
 
 }  // namespace
@@ -193,19 +165,25 @@ Result<KvModel> read_kv_model(std::string_view text, std::string_view name) {
   if (!tree->is_object()) {
     return bad_input(fmt::format("{}: expected one JSON object, got {}", name, preview(*tree)));
   }
-  const bool nested = tree->contains("text_config") && (*tree)["text_config"].is_object();
-  const ConfigReader reader(nested ? (*tree)["text_config"] : *tree, name);
+  const ConfigReader outer(*tree, name), reader(language_part(*tree), name);
+  KV_RETURN_IF_ERROR(refuse_encoders(outer));
+  KV_RETURN_IF_ERROR(refuse_encoders(reader));
   KvModel model;
-  model.type = read_type(reader);
-  KV_RETURN_IF_ERROR(read_layers(reader, model));
+  model.type = reader.word("model_type", "model");
+  KV_ASSIGN_OR_RETURN(LayerKinds layers, read_layer_kinds(reader, model.type));
+  model.groups = std::move(layers.groups);
+  model.without_cache = layers.without_cache;
   KV_RETURN_IF_ERROR(read_heads(reader, model));
   KV_RETURN_IF_ERROR(read_latent(reader, model));
-  const ConfigReader outer(*tree, name);
-  const bool inside = reader.present({"torch_dtype", "dtype"}).has_value();
-  KV_ASSIGN_OR_RETURN(model.dtype, read_dtype(inside ? reader : outer));
+  KV_ASSIGN_OR_RETURN(const auto inner_dtype, read_dtype(reader));
+  KV_ASSIGN_OR_RETURN(const auto outer_dtype, read_dtype(outer));
+  model.dtype = inner_dtype ? inner_dtype : outer_dtype;
+  KV_ASSIGN_OR_RETURN(const auto inner_cache, read_kv_dtype(reader));
+  KV_ASSIGN_OR_RETURN(const auto outer_cache, read_kv_dtype(outer));
+  model.kv_dtype = inner_cache ? inner_cache : outer_cache;
   KV_ASSIGN_OR_RETURN(const auto context,
-                      reader.optional_count({"max_position_embeddings", "n_positions",
-                                             "max_sequence_length", "max_seq_len"},
+                      reader.optional_count({"max_position_embeddings", "n_positions", "n_ctx",
+                                             "max_sequence_length", "max_seq_len", "seq_length"},
                                             kContextMax));
   model.context_limit = context.value_or(0);
   return model;

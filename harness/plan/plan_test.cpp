@@ -106,8 +106,6 @@ TEST(Plan, AHostileConfigIsOneClearError) {
        "c: num_key_value_heads: expected a divisor of 6 heads, got 4"},
       {R"({"num_hidden_layers": 2, "num_attention_heads": 3, "hidden_size": 100})",
        "c: hidden_size: expected a multiple of 3 heads"},
-      {R"({"num_hidden_layers": 2, "num_attention_heads": 2, "head_dim": 8})",
-       "c: torch_dtype: expected a number format, got nothing"},
       {R"({"num_hidden_layers": 2, "num_attention_heads": 2, "head_dim": 8, "torch_dtype": [1]})",
        "c: torch_dtype: expected \"float16\""},
       {R"({"num_hidden_layers": 2, "sliding_window": 4, "layer_types": ["x"]})",
