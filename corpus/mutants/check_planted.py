@@ -1,7 +1,8 @@
 """Purpose: every planted bug applies to this tree as it is.
 
 Contract: cheap, builds nothing; a patch that no longer applies is named with what patch(1) says of
-it, and so are two patches with one number. Fails when there is none at all. `--refuses PATCH` instead passes only when that one is refused.
+it, and so are two patches with one number. Fails when there is none at all. `--refuses PATCH`
+instead passes only when that one is refused.
 Usage: check_planted.py TREE | check_planted.py TREE --refuses PATCH
 """
 import collections

@@ -1,8 +1,33 @@
 #include "harness/engine/content.h"
 
+#include <cstring>
+
 #include "harness/core/check.h"
+#include "harness/core/philox.h"
 
 namespace kv {
+namespace {
+
+// Keys of this design say no more than their position modulo 8: 0 in the column of the queries that
+// select them, and -2^e, which hides them, in the others. What hides may be up to twice as large,
+// so the lower bits of those tell the token.
+void tell_apart(DType type, uint64_t history, RowAddress where, std::span<std::byte> row) {
+  constexpr uint32_t kBits = 7, kElements = 64 / kBits;  // the mantissa of a bfloat16
+  const size_t bytes = dtype_bytes(type);
+  const uint64_t place = uint64_t{where.layer} << 32 | where.head;
+  uint64_t word = 0;
+  for (size_t i = 0; i * bytes < row.size(); ++i) {
+    if (i % kElements == 0) word = Philox{history}.word(place, i);
+    uint32_t bits = 0;
+    std::memcpy(&bits, row.data() + i * bytes, bytes);
+    if (bits == 0) continue;
+    const auto mine = static_cast<uint32_t>(word >> (i % kElements * kBits)) & ((1u << kBits) - 1);
+    bits |= mine << (type == DType::kF16 ? 3 : type == DType::kF32 ? 16 : 0);
+    std::memcpy(row.data() + i * bytes, &bits, bytes);
+  }
+}
+
+}  // namespace
 
 uint32_t Content::key_bytes() const {
   return case_.shape.kv_heads * row_bytes(case_.shape, TensorRole::kKey);
@@ -33,7 +58,11 @@ void Content::fill(const StoredToken& token, ContentLayer layer, Part part,
     const RowAddress where{.role = part.role,
                            .layer = layer.layer + (layer.draft ? case_.shape.layers : 0),
                            .head = head};
-    fill_row(case_, where, slot, out.subspan(size_t{head} * bytes, bytes));
+    const auto row = out.subspan(size_t{head} * bytes, bytes);
+    fill_row(case_, where, slot, row);
+    if (part.role == TensorRole::kKey && case_.data.design == Design::kSubsetSelect) {
+      tell_apart(tensor_dtype(case_.shape, part.role), token.history, where, row);
+    }
   }
 }
 

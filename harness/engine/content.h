@@ -1,6 +1,7 @@
 // Purpose: the bytes of Q, K and V of any token of an engine's models.
 // Contract: pure functions of the case and the token; the draft model's layers come after the
-// target's, so that the two never share bytes. K and V, each layer and each head differ.
+// target's, so that the two never share bytes. K and V, each layer and each head differ, and so do
+// tokens at one position.
 // Example:  content.key(token, {.layer = 1}, bytes);
 #pragma once
 

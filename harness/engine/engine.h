@@ -17,18 +17,20 @@ namespace kv {
 
 enum class CacheKind : uint8_t { kTarget, kDraft };  // KV_CACHE_*
 
-/// Where K and V of one layer are read: a slot of a request, or of a page.
+/// Where K and V of one layer are read: consecutive slots of a request, or of a page.
 struct SlotPlace {
   bool by_page = false;
   uint32_t holder = 0;  // request, or page
-  uint64_t slot = 0;    // of the request, or of the page
+  uint64_t slot = 0;    // the first, of the request or of the page
   uint32_t layer = 0;
+  uint32_t slots = 1;
   bool operator==(const SlotPlace&) const = default;
 };
 
+/// No bytes unless all of the slots can be read.
 struct SlotBytes {
   CallStatus status = CallStatus::kOk;
-  std::vector<std::byte> key, value;  // [kv_heads, head_dim], kv_dtype
+  std::vector<std::byte> key, value;  // [slots, kv_heads, head_dim], kv_dtype
 };
 
 /// What a step attended to, of each layer, rows one after another.
@@ -41,6 +43,7 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual Answer perform(const Call& call) = 0;
+  /// Of the time after the last perform(); asked for once.
   virtual Result<EngineState> snapshot(CacheKind cache) = 0;
   virtual std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) = 0;
   /// Of a step that asked for outputs and has ended; given once.

@@ -71,7 +71,8 @@ Result<PrefixState> copy_prefix(const kv_snapshot& s, const kv_snapshot_prefix& 
                   .tokens = {},
                   .pages = {}};
   KV_ASSIGN_OR_RETURN(out.tokens, known.tokens_of(p, s.page_slots));
-  KV_RETURN_IF_ERROR(copy_array("prefixes.pages", p.pages, s.group_count, out.pages));
+  if (p.pages == nullptr) return malformed("prefixes.pages", "an array", 0);
+  out.pages.assign({p.pages, s.group_count});
   return out;
 }
 
@@ -91,8 +92,7 @@ EngineCounters copy_counters(const kv_engine_counters& c) {
 void KnownPrefixes::begin_snapshot(uint64_t prefix_count) {
   ++snapshots_;
   prefix_count_ = prefix_count;
-  if (known_.size() <= 2 * prefix_count + 64) return;
-  std::erase_if(known_, [this](const auto& k) { return k.second.snapshot + 1 < snapshots_; });
+  known_.begin();
 }
 
 Result<PageTokens> KnownPrefixes::tokens_of(const kv_snapshot_prefix& p, uint32_t page_slots) {
@@ -101,16 +101,13 @@ Result<PageTokens> KnownPrefixes::tokens_of(const kv_snapshot_prefix& p, uint32_
   const auto number = [&] { return p.identity == 0 ? 0 : ++numbers_; };
   const auto copy = [&] { return PageTokens(std::vector(now.begin(), now.end()), number()); };
   if (p.identity == 0) return copy();
-  Known& known = known_[p.identity];
-  const bool is_known = known.snapshot > 0 && known.snapshot + 1 == snapshots_;
+  PageTokens* known = known_.find(p.identity);
   const bool is_cheap = prefix_count_ * page_slots <= kTokensLookedAt;
   const bool is_due = is_cheap || (p.identity + snapshots_) % kSnapshotsUnseen == 0;
-  if (is_known && is_due && !std::ranges::equal(known.tokens.all(), now)) {
+  if (known != nullptr && is_due && !std::ranges::equal(known->all(), now)) {
     return malformed("prefixes.tokens", "those that its identity had before", p.identity);
   }
-  if (!is_known) known.tokens = copy();
-  known.snapshot = snapshots_;
-  return known.tokens;
+  return known_.add(p.identity, known == nullptr ? copy() : std::move(*known));
 }
 
 const RequestState* EngineState::find(RequestId request) const {

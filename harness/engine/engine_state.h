@@ -7,11 +7,11 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "harness/core/id.h"
 #include "harness/core/result.h"
+#include "harness/engine/last_round.h"
 #include "harness/engine/page_tokens.h"
 #include "harness/plugin/kverify_engine.h"
 
@@ -36,8 +36,8 @@ struct PrefixState {
   int32_t parent = -1;
   uint64_t side_input = 0;
   int64_t position_offset = 0;
-  PageTokens tokens;           // [page_slots]
-  std::vector<int32_t> pages;  // [group]
+  PageTokens tokens;  // [page_slots]
+  GroupPages pages;   // [group]
   bool operator==(const PrefixState&) const = default;
 };
 
@@ -76,11 +76,7 @@ class KnownPrefixes {
   Result<PageTokens> tokens_of(const kv_snapshot_prefix& prefix, uint32_t page_slots);
 
  private:
-  struct Known {
-    PageTokens tokens;
-    uint64_t snapshot = 0;  // that last had it
-  };
-  std::unordered_map<uint64_t, Known> known_;  // looked up only
+  LastRound<PageTokens> known_;  // by identity
   uint64_t& numbers_;
   uint64_t snapshots_ = 0, prefix_count_ = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <utility>
 
 #include "harness/plugin/bytes.h"
 
@@ -100,10 +102,6 @@ void fields(auto& io, S& x) {
   io(x.request), io.enumerator(x.life, Life::kSwapped), io(x.batch_slot), io(x.owner);
   io(x.handle), io(x.side_input), io(x.length), io(x.position_offset), io(x.tables);
 }
-template <Of<PrefixState> S>
-void fields(auto& io, S& x) {
-  io(x.parent), io(x.side_input), io(x.position_offset), io.page_tokens(x.tokens), io(x.pages);
-}
 template <Of<SlotsCopied> S>
 void fields(auto& io, S& x) {
   io(x.group), io(x.from_page), io(x.from_slot), io(x.to_page), io(x.to_slot), io(x.slots);
@@ -117,7 +115,7 @@ template <Of<EngineState> S>
 void fields(auto& io, S& x) {
   io(x.page_count), io(x.group_count), io(x.page_slots), io(x.host_page_count);
   io(x.references), io(x.free), io(x.fenced), io(x.cached), io(x.host_free);
-  io(x.requests), io(x.prefixes), io(x.in_flight), io(x.copies), io(x.counters);
+  io(x.requests), io.prefixes(x.prefixes), io(x.in_flight), io(x.copies), io(x.counters);
 }
 template <Of<Answer> S>
 void fields(auto& io, S& x) {
@@ -126,7 +124,7 @@ void fields(auto& io, S& x) {
 }
 template <Of<SlotPlace> S>
 void fields(auto& io, S& x) {
-  io(x.by_page), io(x.holder), io(x.slot), io(x.layer);
+  io(x.by_page), io(x.holder), io(x.slot), io(x.layer), io(x.slots);
 }
 template <Of<SlotBytes> S>
 void fields(auto& io, S& x) {
@@ -164,6 +162,19 @@ void fields(auto& io, S& x) {
 
 // ---------------------------------------------------------------- out and in
 
+/// Prefixes are many: each of their fields crosses as one array.
+struct PrefixArrays {
+  std::vector<int32_t> parents, pages;
+  std::vector<uint64_t> side_inputs, numbers;
+  std::vector<int64_t> position_offsets;
+  std::vector<uint32_t> page_counts;
+  std::vector<uint8_t> follow;  // their tokens do
+  void all(auto& io) {
+    io(parents), io(pages), io(side_inputs), io(numbers), io(position_offsets), io(page_counts);
+    io(follow);
+  }
+};
+
 class Out {
  public:
   explicit Out(PagesTold* pages_told = nullptr)
@@ -194,12 +205,22 @@ class Out {
     writer.number<uint64_t>(x.size());
     for (const std::string& item : x) writer.text(item);
   }
-  void page_tokens(const PageTokens& x) {
-    writer.number<uint64_t>(x.number());
-    const bool follows = x.number() == 0 || x.number() > last_told;
-    writer.number<uint8_t>(follows);
-    if (follows) (*this)(std::vector(x.all().begin(), x.all().end()));
-    told->last_number = std::max(told->last_number, x.number());
+  void prefixes(const std::vector<PrefixState>& x) {
+    PrefixArrays a;
+    for (const PrefixState& p : x) {
+      a.parents.push_back(p.parent);
+      a.side_inputs.push_back(p.side_input);
+      a.position_offsets.push_back(p.position_offset);
+      a.numbers.push_back(p.tokens.number());
+      a.follow.push_back(p.tokens.number() == 0 || p.tokens.number() > last_told);
+      a.page_counts.push_back(static_cast<uint32_t>(p.pages.size()));
+      a.pages.insert(a.pages.end(), p.pages.begin(), p.pages.end());
+      told->last_number = std::max(told->last_number, p.tokens.number());
+    }
+    a.all(*this);
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (a.follow[i] != 0) writer.blob(std::as_bytes(x[i].tokens.all()));
+    }
   }
   template <class... T>
   void variant(const std::variant<T...>& x) {
@@ -249,20 +270,26 @@ class In {
     const uint64_t count = reader.count(8);
     for (uint64_t i = 0; i < count && reader.ok(); ++i) x.push_back(reader.text(bytes_max));
   }
-  void page_tokens(PageTokens& x) {
-    const auto number = reader.number<uint64_t>();
-    const bool follows = reader.number<uint8_t>() != 0;
-    if (follows) {
-      std::vector<uint64_t> tokens;
-      (*this)(tokens);
-      x = PageTokens(std::move(tokens), number);
-    } else if (const auto known = heard->pages.find(number); known != heard->pages.end()) {
-      x = known->second.tokens;
-    } else {
-      failed = true;
-      return;
+  void prefixes(std::vector<PrefixState>& x) {
+    if (!std::exchange(heard_states, true)) heard->pages.begin();
+    PrefixArrays a;
+    a.all(*this);
+    const size_t count = a.parents.size();
+    const uint64_t pages = std::accumulate(a.page_counts.begin(), a.page_counts.end(), uint64_t{0});
+    failed |= a.side_inputs.size() != count || a.numbers.size() != count ||
+              a.position_offsets.size() != count || a.page_counts.size() != count ||
+              a.follow.size() != count || a.pages.size() != pages;
+    std::span<const int32_t> rest = a.pages;
+    x.clear();
+    for (size_t i = 0; i < count && !failed; ++i) {
+      PrefixState& p = x.emplace_back(PrefixState{.parent = a.parents[i],
+                                                  .side_input = a.side_inputs[i],
+                                                  .position_offset = a.position_offsets[i],
+                                                  .tokens = tokens_of(a.numbers[i], a.follow[i]),
+                                                  .pages = {}});
+      p.pages.assign(rest.first(a.page_counts[i]));
+      rest = rest.subspan(a.page_counts[i]);
     }
-    if (number != 0) heard->pages[number] = {x, heard->replies};
   }
   template <class... T>
   void variant(std::variant<T...>& x) {
@@ -272,6 +299,17 @@ class In {
   PagesHeard* heard;
 
  private:
+  PageTokens tokens_of(uint64_t number, uint8_t follows) {
+    if (follows == 0) {
+      PageTokens* known = heard->pages.find(number);
+      failed |= known == nullptr;
+      return known == nullptr ? PageTokens() : heard->pages.add(number, std::move(*known));
+    }
+    std::vector<uint64_t> tokens;
+    (*this)(tokens);
+    PageTokens now(std::move(tokens), number);
+    return number == 0 ? now : heard->pages.add(number, std::move(now));
+  }
   template <size_t index, class... T>
   void read_alternative(std::variant<T...>& x, size_t wanted) {
     if constexpr (index < sizeof...(T)) {
@@ -285,6 +323,7 @@ class In {
 
  public:
   bool failed = false;
+  bool heard_states = false;  // of this reply
 };
 
 template <class T>
@@ -318,14 +357,7 @@ std::optional<EngineReply> decode_engine_reply(std::span<const std::byte> payloa
                                                PagesHeard& heard) {
   In in(payload, &heard);
   EngineReply reply;
-  ++heard.replies;
   in(reply);
-  // What the last state does not have is never named again.
-  const size_t there = reply.target ? reply.target->prefixes.size() : 0;
-  const size_t of_draft = reply.draft ? reply.draft->prefixes.size() : 0;
-  if (reply.target && heard.pages.size() > 2 * (there + of_draft) + 64) {
-    std::erase_if(heard.pages, [&](const auto& page) { return page.second.reply < heard.replies; });
-  }
   return complete(in, reply);
 }
 

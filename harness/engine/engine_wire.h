@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -54,12 +53,8 @@ struct PagesTold {
   uint64_t last_number = 0;
 };
 struct PagesHeard {
-  struct Page {
-    PageTokens tokens;
-    uint64_t reply = 0;  // the last one that had it
-  };
-  std::unordered_map<uint64_t, Page> pages;  // by number; looked up only
-  uint64_t replies = 0;                      // with a state
+  LastRound<PageTokens> pages;  // by number, of the last reply with a state: of it alone they are
+                                // named again
 };
 
 std::vector<std::byte> encode(const EngineRequest& request);

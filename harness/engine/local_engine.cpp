@@ -124,16 +124,12 @@ Result<std::unique_ptr<LocalEngine>> LocalEngine::create(const kv_engine_level& 
   return declines ? unsupported(what) : environment_error(what);
 }
 
-void LocalEngine::learn(std::span<const uint64_t> histories, std::span<const uint64_t> previous) {
-  for (size_t i = 0; i < histories.size(); ++i) previous_[histories[i]] = previous[i];
-}
-
 kv_status LocalEngine::fill_qkv(void* harness, const kv_token* token, void* q, void* k, void* v) {
   auto& self = *static_cast<LocalEngine*>(harness);
-  const auto found = self.previous_.find(token->history);
-  if (found == self.previous_.end()) return KV_REFUSED;  // a token that nobody told it of
+  const uint64_t* previous = self.told_.previous_of(token->history);
+  if (previous == nullptr) return KV_REFUSED;  // a token that nobody told it of
   const StoredToken stored{
-      .history = token->history, .previous = found->second, .position = token->position};
+      .history = token->history, .previous = *previous, .position = token->position};
   const ContentLayer layer{.layer = token->layer, .draft = token->draft != 0};
   const auto room = [](void* to, uint32_t bytes) {
     return std::span(static_cast<std::byte*>(to), bytes);
@@ -165,9 +161,9 @@ kv_status LocalEngine::call_engine(const call::Admit& admit, Answer& answer, kv_
 
 kv_status LocalEngine::call_engine(const call::Step& step, Answer& answer, kv_error& error) {
   std::vector<kv_step_row> rows;
-  previous_.clear();
+  told_.clear();
   for (const call::StepRow& r : step.rows) {
-    learn(r.histories, r.previous);
+    told_.add(r.histories, r.previous);
     auto row = sized<kv_step_row>();
     row.request = r.request.value;
     row.handle = r.handle;
@@ -306,26 +302,68 @@ Result<EngineState> LocalEngine::snapshot(CacheKind cache) {
 
 std::vector<SlotBytes> LocalEngine::read(CacheKind cache, std::span<const SlotPlace> places) {
   std::vector<SlotBytes> all(places.size());
-  const auto kind = static_cast<uint32_t>(cache);
   for (size_t i = 0; i < places.size(); ++i) {
-    const SlotPlace& place = places[i];
-    SlotBytes& bytes = all[i];
-    bytes.key.resize(content_.key_bytes());
-    bytes.value.resize(content_.value_bytes());
-    auto out = sized<kv_slot_bytes>();
-    out.key = bytes.key.data();
-    out.value = bytes.value.data();
-    auto error = sized<kv_error>();
-    kv_status status = KV_UNSUPPORTED;
-    if (place.by_page && level_.read_page != nullptr) {
-      status = level_.read_page(engine_, kind, place.holder, static_cast<uint32_t>(place.slot),
-                                place.layer, &out, &error);
-    } else if (!place.by_page && level_.read_slot != nullptr) {
-      status = level_.read_slot(engine_, kind, place.holder, place.slot, place.layer, &out, &error);
+    // No more than the whole cache of one layer: what is asked for comes from the judge.
+    const uint64_t most = uint64_t{case_.pool.page_slots} * case_.pool.page_count;
+    if (places[i].slots > std::max<uint64_t>(most, case_.engine->context_limit)) {
+      all[i].status = CallStatus::kRefused;
+    } else {
+      all[i] = read_place(static_cast<uint32_t>(cache), places[i]);
     }
-    bytes.status = status_of(status);
   }
   return all;
+}
+
+SlotBytes LocalEngine::read_place(uint32_t cache, const SlotPlace& place) {
+  const size_t key_bytes = content_.key_bytes(), value_bytes = content_.value_bytes();
+  SlotBytes bytes;
+  bytes.key.resize(place.slots * key_bytes);
+  bytes.value.resize(place.slots * value_bytes);
+  const auto part = [&](uint32_t slot) {
+    auto out = sized<kv_slot_bytes>();
+    out.key = bytes.key.data() + slot * key_bytes;
+    out.value = bytes.value.data() + slot * value_bytes;
+    return out;
+  };
+  const bool at_once =
+      level_.struct_bytes >= offsetof(kv_engine_level, read_page_slots) + sizeof(void*) &&
+      (place.by_page ? level_.read_page_slots != nullptr : level_.read_slots != nullptr);
+  kv_status status = KV_OK;
+  if (at_once && place.slots > 1) {
+    status = read_at_once(cache, place, part(0));
+  } else {
+    for (uint32_t i = 0; i < place.slots && status == KV_OK; ++i) {
+      SlotPlace one = place;
+      one.slot += i;
+      status = read_one(cache, one, part(i));
+    }
+  }
+  bytes.status = status_of(status);
+  if (status != KV_OK) bytes.key.clear(), bytes.value.clear();
+  return bytes;
+}
+
+kv_status LocalEngine::read_at_once(uint32_t cache, const SlotPlace& place,
+                                    const kv_slot_bytes& out) {
+  auto error = sized<kv_error>();
+  if (place.by_page) {
+    return level_.read_page_slots(engine_, cache, place.holder, static_cast<uint32_t>(place.slot),
+                                  place.slots, place.layer, &out, &error);
+  }
+  return level_.read_slots(engine_, cache, place.holder, place.slot, place.slots, place.layer, &out,
+                           &error);
+}
+
+kv_status LocalEngine::read_one(uint32_t cache, const SlotPlace& place, const kv_slot_bytes& out) {
+  auto error = sized<kv_error>();
+  if (place.by_page && level_.read_page != nullptr) {
+    return level_.read_page(engine_, cache, place.holder, static_cast<uint32_t>(place.slot),
+                            place.layer, &out, &error);
+  }
+  if (!place.by_page && level_.read_slot != nullptr) {
+    return level_.read_slot(engine_, cache, place.holder, place.slot, place.layer, &out, &error);
+  }
+  return KV_UNSUPPORTED;
 }
 
 }  // namespace kv

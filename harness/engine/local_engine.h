@@ -6,11 +6,11 @@
 
 #include <map>
 #include <memory>
-#include <unordered_map>
 
 #include "harness/case/case.h"
 #include "harness/engine/content.h"
 #include "harness/engine/engine.h"
+#include "harness/engine/told_tokens.h"
 #include "harness/plugin/kverify_engine.h"
 
 namespace kv {
@@ -46,8 +46,11 @@ class LocalEngine final : public Engine {
   kv_status call_engine(const call::Restore& restore, Answer& answer, kv_error& error);
   kv_status call_engine(const call::FailAllocation& fail, Answer& answer, kv_error& error);
 
+  SlotBytes read_place(uint32_t cache, const SlotPlace& place);
+  kv_status read_at_once(uint32_t cache, const SlotPlace& place, const kv_slot_bytes& out);
+  kv_status read_one(uint32_t cache, const SlotPlace& place, const kv_slot_bytes& out);
+
   StepOutputs room_for(const call::Step& step) const;
-  void learn(std::span<const uint64_t> histories, std::span<const uint64_t> previous);
   static kv_status fill_qkv(void* harness, const kv_token* token, void* q, void* k, void* v);
 
   const kv_engine_level& level_;
@@ -56,8 +59,7 @@ class LocalEngine final : public Engine {
   kv_engine* engine_ = nullptr;
   uint64_t page_tokens_ = 0;  // numbered so far
   KnownPrefixes known_[2] = {KnownPrefixes(page_tokens_), KnownPrefixes(page_tokens_)};
-  // Of each history of the step that is being made; looked up only.
-  std::unordered_map<uint64_t, uint64_t> previous_;
+  ToldTokens told_;                          // of the step that is being made
   std::map<uint64_t, StepOutputs> outputs_;  // of each step that asked, until they are taken
 };
 

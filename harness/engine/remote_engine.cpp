@@ -54,9 +54,9 @@ Answer RemoteEngine::perform(const Call& call) {
 
 Result<EngineState> RemoteEngine::snapshot(CacheKind cache) {
   if (last_.error) return *last_.error;
-  const auto& state = cache == CacheKind::kTarget ? last_.target : last_.draft;
+  auto& state = cache == CacheKind::kTarget ? last_.target : last_.draft;
   if (!state) return bad_input("snapshot: there is none");
-  return *state;
+  return *std::exchange(state, std::nullopt);
 }
 
 std::vector<SlotBytes> RemoteEngine::read(CacheKind cache, std::span<const SlotPlace> places) {

@@ -78,6 +78,7 @@ class HistoryJudge {
   MaybeFinding finish();
 
   const Model& model() const { return model_; }
+  const EngineState& state() const { return state_; }
   const HistoryStats& stats() const { return stats_; }
   const std::vector<OpRecord>& records() const { return records_; }
   const std::vector<Happened>& happened() const { return happened_; }

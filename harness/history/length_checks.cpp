@@ -37,9 +37,25 @@ MaybeFinding check_identity(const ModelRequest& want, const RequestState& got) {
   return std::nullopt;
 }
 
+// Which request's table a page was met in last.
+using PageMarks = std::vector<uint64_t>;
+
+// A page that stands twice in the table that has this mark.
+std::optional<int32_t> find_twice(const std::vector<int32_t>& table, uint64_t mark,
+                                  PageMarks& marks) {
+  for (const int32_t page : table) {
+    const auto index = static_cast<size_t>(page);
+    if (page < 0 || index >= marks.size()) continue;  // those that there are not, others find
+    if (marks[index] == mark) return page;
+    marks[index] = mark;
+  }
+  return std::nullopt;
+}
+
 // Each slot has its place, but for what no window can see any more.
 MaybeFinding check_tables(const ModelRequest& want, const RequestState& got,
-                          const EngineState& state, const std::vector<CacheGroup>& groups) {
+                          const EngineState& state, const std::vector<CacheGroup>& groups,
+                          uint64_t& mark, PageMarks& marks) {
   const RequestId id = want.request;
   const uint64_t pages = pages_for(got.length, state.page_slots);
   for (size_t g = 0; g < got.tables.size(); ++g) {
@@ -60,11 +76,8 @@ MaybeFinding check_tables(const ModelRequest& want, const RequestState& got,
       found.slot = p * state.page_slots;
       return found;
     }
-    std::vector<int32_t> sorted(table);
-    std::sort(sorted.begin(), sorted.end());
-    const auto twice = std::adjacent_find(sorted.begin(), sorted.end(),
-                                          [](int32_t a, int32_t b) { return a == b && a >= 0; });
-    if (twice == sorted.end()) continue;
+    const auto twice = find_twice(table, ++mark, marks);
+    if (!twice) continue;
     HistoryFinding found =
         wrong(id, fmt::format("request {}: page {} stands twice in its table", id.value, *twice));
     found.page = static_cast<uint32_t>(*twice);
@@ -134,6 +147,8 @@ MaybeFinding check_lengths(const EngineState& state, const Model& model, bool dr
                                             got.request.value));
     }
   }
+  PageMarks marks(std::max(state.page_count, state.host_page_count), 0);
+  uint64_t mark = 0;
   for (const auto& [id, want] : model.requests()) {
     const RequestState* got = state.find(id);
     const uint64_t length = draft ? want.draft.size() : want.slots.size();
@@ -146,7 +161,7 @@ MaybeFinding check_lengths(const EngineState& state, const Model& model, bool dr
     if (!draft) {
       if (auto found = check_identity(want, *got)) return found;
     }
-    if (auto found = check_tables(want, *got, state, groups)) return found;
+    if (auto found = check_tables(want, *got, state, groups, mark, marks)) return found;
   }
   if (auto found = check_flying(state, model, draft)) return found;
   if (draft) return std::nullopt;

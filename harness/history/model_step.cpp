@@ -149,8 +149,18 @@ void Model::apply_row(const call::StepRow& row, bool draft) {
   auto& slots = cache_of(*r, draft);
   const uint64_t begin = slots.size();
   if (!draft) r->tree_begin = begin;  // what lies before is a path, or the row is refused
-  const auto appended = appended_tokens(*r, slots, row.tokens, row.tree_parents, case_.data.seed);
-  slots.insert(slots.end(), appended.begin(), appended.end());
+  if (row.tree_parents.empty()) {
+    const size_t first = row.histories.size() - row.append;  // the row told of them
+    for (size_t i = 0; i < row.append; ++i) {
+      slots.push_back({.token = row.tokens[i],
+                       .history = row.histories[first + i],
+                       .previous = row.previous[first + i],
+                       .position = r->position_offset + static_cast<int64_t>(begin + i)});
+    }
+  } else {
+    const auto appended = appended_tokens(*r, slots, row.tokens, row.tree_parents, case_.data.seed);
+    slots.insert(slots.end(), appended.begin(), appended.end());
+  }
   if (!draft && row.append > 0) r->settled = slots.size() - row.speculative;
   if (row.cancel_before_layer == 0) return touch(row.request, begin, slots.size(), draft);
   forget(row.request);

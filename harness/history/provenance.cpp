@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "harness/history/token_path.h"
 
 namespace kv {
 namespace {
 
-constexpr size_t kSlotsRead = 1u << 16;  // at once: a bound of one message
+constexpr uint32_t kSlotsRead = 1u << 16;  // at once: a bound of one message
 
 // The first bytes of both, for a person.
 std::string bytes_text(std::span<const std::byte> bytes) {
@@ -25,57 +26,102 @@ std::string bytes_text(std::span<const std::byte> bytes) {
 Provenance::Provenance(const Case& c, Engine& engine)
     : case_(c), engine_(engine), content_(c), groups_(cache_groups(c)) {}
 
-void Provenance::want(const SlotPlace& place, const Expected& expected) {
-  places_.push_back(place);
-  expected_.push_back(expected);
+// As many places as it takes.
+void Provenance::want_slots(SlotPlace place, uint64_t end, size_t first_token) {
+  while (place.slot < end) {
+    place.slots = static_cast<uint32_t>(std::min<uint64_t>(end - place.slot, kSlotsRead));
+    wanted_.push_back({place, first_token});
+    place.slot += place.slots;
+    first_token += place.slots;
+  }
 }
 
 MaybeFinding Provenance::compare_all(CacheKind cache) {
-  for (size_t begin = 0; begin < places_.size(); begin += kSlotsRead) {
-    const size_t count = std::min(kSlotsRead, places_.size() - begin);
-    auto found = compare(cache, std::span<const SlotPlace>(places_).subspan(begin, count),
-                         std::span<const Expected>(expected_).subspan(begin, count));
-    if (found) return found;
+  for (size_t begin = 0; begin < wanted_.size();) {
+    size_t end = begin;
+    for (uint64_t slots = 0; end < wanted_.size(); ++end) {
+      slots += wanted_[end].place.slots;
+      if (slots > kSlotsRead && end > begin) break;
+    }
+    if (auto found = compare(cache, std::span(wanted_).subspan(begin, end - begin))) return found;
+    begin = end;
   }
   return std::nullopt;
 }
 
-MaybeFinding Provenance::compare(CacheKind cache, std::span<const SlotPlace> places,
-                                 std::span<const Expected> expected) {
-  const std::vector<SlotBytes> got = engine_.read(cache, places);
-  slots_read_ += places.size();
-  for (size_t i = 0; i < places.size(); ++i) {
-    const SlotPlace& place = places[i];
-    const std::string where = fmt::format(
-        "{} {}, slot {}, layer {}{}", place.by_page ? "published page" : "request", place.holder,
-        place.slot, place.layer, cache == CacheKind::kDraft ? " of the draft model" : "");
-    HistoryFinding found{.check = place.by_page ? CheckClass::kIndex : CheckClass::kProvenance,
-                         .slot = place.slot,
-                         .layer = place.layer,
-                         .draft = cache == CacheKind::kDraft};
-    if (place.by_page) {
-      found.page = place.holder;
-    } else {
-      found.request = RequestId(place.holder);
-    }
-    if (i >= got.size() || got[i].status != CallStatus::kOk) {
-      found.message = where + ": cannot be read";
-      return found;
-    }
-    for (const bool value : {false, true}) {
-      buffer_.resize(value ? content_.value_bytes() : content_.key_bytes());
-      if (value) {
-        content_.value(expected[i].token, expected[i].layer, buffer_);
-      } else {
-        content_.key(expected[i].token, expected[i].layer, buffer_);
-      }
-      const std::vector<std::byte>& bytes = value ? got[i].value : got[i].key;
-      if (bytes == buffer_) continue;
-      found.message = fmt::format("{}: {} is not its token's (position {}): expected {}, got {}",
-                                  where, value ? "V" : "K", expected[i].token.position,
-                                  bytes_text(buffer_), bytes_text(bytes));
-      return found;
-    }
+MaybeFinding Provenance::compare(CacheKind cache, std::span<const Wanted> wanted) {
+  places_.clear();
+  for (const Wanted& w : wanted) places_.push_back(w.place);
+  const std::vector<SlotBytes> got = engine_.read(cache, places_);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    slots_read_ += wanted[i].place.slots;
+    if (i >= got.size()) return at(cache, wanted[i].place, "cannot be read");
+    if (auto found = compare_place(cache, wanted[i], got[i])) return found;
+  }
+  return std::nullopt;
+}
+
+// `what` is wrong with the first slot of `place`.
+HistoryFinding Provenance::at(CacheKind cache, SlotPlace place, const char* what) const {
+  HistoryFinding found{
+      .check = place.by_page ? CheckClass::kIndex : CheckClass::kProvenance,
+      .message =
+          fmt::format("{} {}, slot {}, layer {}{}: {}",
+                      place.by_page ? "published page" : "request", place.holder, place.slot,
+                      place.layer, cache == CacheKind::kDraft ? " of the draft model" : "", what),
+      .slot = place.slot,
+      .layer = place.layer,
+      .draft = cache == CacheKind::kDraft};
+  if (place.by_page) {
+    found.page = place.holder;
+  } else {
+    found.request = RequestId(place.holder);
+  }
+  return found;
+}
+
+// The first slot that cannot be read by itself; or else all of them together.
+MaybeFinding Provenance::find_unreadable(CacheKind cache, const SlotPlace& place) {
+  for (uint32_t i = 0; i < place.slots; ++i) {
+    SlotPlace one = place;
+    one.slot += i;
+    one.slots = 1;
+    const std::vector<SlotBytes> got = engine_.read(cache, {&one, 1});
+    const bool is_read = !got.empty() && got[0].status == CallStatus::kOk;
+    if (!is_read) return at(cache, one, "cannot be read");
+  }
+  return at(cache, place, "cannot be read together with those behind it");
+}
+
+MaybeFinding Provenance::compare_place(CacheKind cache, const Wanted& wanted,
+                                       const SlotBytes& got) {
+  if (got.status != CallStatus::kOk) return find_unreadable(cache, wanted.place);
+  const ContentLayer layer{.layer = wanted.place.layer, .draft = cache == CacheKind::kDraft};
+  const std::span tokens = std::span(tokens_).subspan(wanted.first_token, wanted.place.slots);
+  const size_t key_bytes = content_.key_bytes(), value_bytes = content_.value_bytes();
+  if (got.key.size() != tokens.size() * key_bytes ||
+      got.value.size() != tokens.size() * value_bytes) {
+    return at(cache, wanted.place, "cannot be read");
+  }
+  expected_key_.resize(key_bytes);
+  expected_value_.resize(value_bytes);
+  const auto differs = [&](size_t i, bool value) -> MaybeFinding {
+    const auto& expected = value ? expected_value_ : expected_key_;
+    const auto here =
+        std::span(value ? got.value : got.key).subspan(i * expected.size(), expected.size());
+    if (std::memcmp(here.data(), expected.data(), here.size()) == 0) return std::nullopt;
+    SlotPlace place = wanted.place;
+    place.slot += i;
+    const std::string what =
+        fmt::format("{} is not its token's (position {}): expected {}, got {}", value ? "V" : "K",
+                    tokens[i].position, bytes_text(expected), bytes_text(here));
+    return at(cache, place, what.c_str());
+  };
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    content_.key(tokens[i], layer, expected_key_);
+    content_.value(tokens[i], layer, expected_value_);
+    if (auto found = differs(i, false)) return found;
+    if (auto found = differs(i, true)) return found;
   }
   return std::nullopt;
 }
@@ -87,17 +133,29 @@ MaybeFinding Provenance::check_slots(const Model& model, const EngineState& stat
   if (r == nullptr || held == nullptr || r->life != Life::kActive) return std::nullopt;
   const std::vector<StoredToken>& slots = touched.draft ? r->draft : r->slots;
   const std::vector<CacheGroup> draft_groups = {{.layers = model.engine().draft_layers}};
-  places_.clear();
-  expected_.clear();
+  const uint64_t end = std::min<uint64_t>(touched.end, slots.size());
+  if (touched.begin >= end) return std::nullopt;
+  wanted_.clear();
+  tokens_.assign(slots.begin() + static_cast<ptrdiff_t>(touched.begin),
+                 slots.begin() + static_cast<ptrdiff_t>(end));
   uint32_t layer = 0;
   const auto& groups = touched.draft ? draft_groups : groups_;
   for (size_t g = 0; g < groups.size(); ++g) {
+    const auto is_gone = [&](uint64_t slot) {
+      return held->tables[g][slot / state.page_slots] < 0;
+    };
     for (uint32_t l = 0; l < groups[g].layers; ++l, ++layer) {
-      for (uint64_t slot = touched.begin; slot < std::min<uint64_t>(touched.end, slots.size());
-           ++slot) {
-        if (held->tables[g][slot / state.page_slots] < 0) continue;
-        want({.holder = r->request.value, .slot = slot, .layer = layer},
-             {slots[slot], {.layer = layer, .draft = touched.draft}});
+      for (uint64_t first = touched.begin; first < end;) {
+        const bool gone = is_gone(first);
+        uint64_t last = first;  // of those that are alike
+        while (last < end && is_gone(last) == gone) {
+          last = std::min<uint64_t>(end, (last / state.page_slots + 1) * state.page_slots);
+        }
+        if (!gone) {
+          want_slots({.holder = r->request.value, .slot = first, .layer = layer}, last,
+                     first - touched.begin);
+        }
+        first = last;
       }
     }
   }
@@ -105,20 +163,15 @@ MaybeFinding Provenance::check_slots(const Model& model, const EngineState& stat
 }
 
 uint64_t Provenance::follow(const PrefixState& prefix, uint64_t before, uint64_t slot) {
-  Path& path = paths_[prefix.tokens.all().data()];
-  if (path.check == 0 || path.before != before || path.slot != slot) {
-    path = {.tokens = prefix.tokens, .before = before, .slot = slot, .after = before};
-    for (const uint64_t token : prefix.tokens.all()) {
-      path.after = path_next(path.after, token, slot++);
-    }
+  const uint64_t number = prefix.tokens.number();
+  if (const Path* known = paths_.find(number)) {
+    if (known->before == before && known->slot == slot) return paths_.add(number, *known).after;
   }
-  path.check = checks_;
-  return path.after;
-}
-
-void Provenance::forget_paths(size_t prefixes) {
-  if (paths_.size() <= 2 * prefixes + 64) return;
-  std::erase_if(paths_, [this](const auto& path) { return path.second.check < checks_; });
+  Path path{.before = before, .slot = slot, .after = before};
+  for (const uint64_t token : prefix.tokens.all()) {
+    path.after = path_next(path.after, token, slot++);
+  }
+  return number == 0 ? path.after : paths_.add(number, path).after;
 }
 
 void Provenance::want_page(const PrefixState& prefix, uint32_t group, uint64_t before,
@@ -126,18 +179,18 @@ void Provenance::want_page(const PrefixState& prefix, uint32_t group, uint64_t b
   uint32_t layer = 0;
   for (uint32_t g = 0; g < group; ++g) layer += groups_[g].layers;
   const auto page = static_cast<uint32_t>(prefix.pages[group]);
-  uint64_t in_page = 0;
+  const size_t first_token = tokens_.size();
   for (const uint64_t token : prefix.tokens.all()) {
     const uint64_t history = path_next(before, token, slot);
-    const StoredToken stored{.token = token,
-                             .history = history,
-                             .previous = slot == 0 ? 0 : before,
-                             .position = prefix.position_offset + static_cast<int64_t>(slot)};
-    for (uint32_t l = layer; l < layer + groups_[group].layers; ++l) {
-      want({.by_page = true, .holder = page, .slot = in_page, .layer = l}, {stored, {.layer = l}});
-    }
+    tokens_.push_back({.token = token,
+                       .history = history,
+                       .previous = slot == 0 ? 0 : before,
+                       .position = prefix.position_offset + static_cast<int64_t>(slot)});
     before = history;
-    ++slot, ++in_page;
+    ++slot;
+  }
+  for (uint32_t l = layer; l < layer + groups_[group].layers; ++l) {
+    want_slots({.by_page = true, .holder = page, .layer = l}, prefix.tokens.size(), first_token);
   }
 }
 
@@ -147,11 +200,11 @@ MaybeFinding Provenance::check_prefixes(const EngineState& state, bool everythin
   };
   std::vector<End> ends;  // of each prefix
   ends.reserve(state.prefixes.size());
-  places_.clear();
-  expected_.clear();
-  ++checks_;
-  std::unordered_map<uint32_t, uint64_t> now;
-  now.reserve(state.prefixes.size());
+  wanted_.clear();
+  tokens_.clear();
+  paths_.begin();
+  verified_.resize(state.page_count, 0);
+  current_.assign(state.page_count, 0);
   for (const PrefixState& prefix : state.prefixes) {
     const auto [before, slot] = prefix.parent < 0
                                     ? End{path_root(case_.data.seed, prefix.side_input), 0}
@@ -161,15 +214,11 @@ MaybeFinding Provenance::check_prefixes(const EngineState& state, bool everythin
     for (uint32_t g = 0; g < groups_.size(); ++g) {
       if (prefix.pages[g] < 0) continue;
       const auto page = static_cast<uint32_t>(prefix.pages[g]);
-      now[page] = history;
-      const auto known = verified_.find(page);
-      if (everything || known == verified_.end() || known->second != history) {
-        want_page(prefix, g, before, slot);
-      }
+      current_[page] = history;
+      if (everything || verified_[page] != history) want_page(prefix, g, before, slot);
     }
   }
-  forget_paths(state.prefixes.size());
-  verified_ = std::move(now);
+  std::swap(verified_, current_);
   return compare_all(CacheKind::kTarget);
 }
 

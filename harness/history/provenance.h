@@ -8,11 +8,11 @@
 
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "harness/engine/content.h"
 #include "harness/engine/engine.h"
+#include "harness/engine/last_round.h"
 #include "harness/history/finding.h"
 #include "harness/history/model.h"
 
@@ -30,14 +30,17 @@ class Provenance {
   uint64_t slots_read() const { return slots_read_; }
 
  private:
-  struct Expected {
-    StoredToken token;
-    ContentLayer layer;
+  /// Slots that are read at once, and the first of the tokens that must lie there.
+  struct Wanted {
+    SlotPlace place;
+    size_t first_token = 0;  // of tokens_
   };
   MaybeFinding compare_all(CacheKind cache);  // what has been wanted
-  MaybeFinding compare(CacheKind cache, std::span<const SlotPlace> places,
-                       std::span<const Expected> expected);
-  void want(const SlotPlace& place, const Expected& expected);
+  MaybeFinding compare(CacheKind cache, std::span<const Wanted> wanted);
+  MaybeFinding compare_place(CacheKind cache, const Wanted& wanted, const SlotBytes& got);
+  MaybeFinding find_unreadable(CacheKind cache, const SlotPlace& place);
+  HistoryFinding at(CacheKind cache, SlotPlace place, const char* what) const;
+  void want_slots(SlotPlace place, uint64_t end, size_t first_token);
 
   const Case& case_;
   Engine& engine_;
@@ -45,20 +48,17 @@ class Provenance {
   std::vector<CacheGroup> groups_;
   /// Where the tokens of a page lead from a prefix.
   struct Path {
-    PageTokens tokens;  // kept, so that its address stays its own
     uint64_t before = 0, slot = 0, after = 0;
-    uint64_t check = 0;  // the last one that met it
   };
   uint64_t follow(const PrefixState& prefix, uint64_t before, uint64_t slot);
   void want_page(const PrefixState& prefix, uint32_t group, uint64_t before, uint64_t slot);
-  void forget_paths(size_t prefixes);
 
-  std::unordered_map<const void*, Path> paths_;  // by the address of the tokens; looked up only
-  uint64_t checks_ = 0;
-  std::unordered_map<uint32_t, uint64_t> verified_;  // page -> history of its published last token
-  std::vector<SlotPlace> places_;
-  std::vector<Expected> expected_;
-  std::vector<std::byte> buffer_;
+  LastRound<Path> paths_;                     // by the number of the tokens
+  std::vector<uint64_t> verified_, current_;  // [page]: history of its published last token, or 0
+  std::vector<Wanted> wanted_;
+  std::vector<StoredToken> tokens_;                       // that have been wanted
+  std::vector<SlotPlace> places_;                         // of one message
+  std::vector<std::byte> expected_key_, expected_value_;  // of one slot
   uint64_t slots_read_ = 0;
 };
 

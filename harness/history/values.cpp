@@ -71,6 +71,7 @@ void Values::note(const Model& model, const call::Step& step, uint64_t number) {
       noted.rows.push_back({.request = row.request, .queries = row.queries, .is_gone = true});
       continue;
     }
+    if (row.queries == 0) continue;
     const ModelRequest& r = *model.find(row.request);
     noted.rows.push_back({.request = row.request,
                           .slots = step.draft ? r.draft : r.slots,

@@ -1,7 +1,8 @@
 /* kverify_engine.h: what an engine with its own KV cache offers to kverify.
  *
  * Purpose: kverify sends the operations of a request history (admit, step, fork, ...) and asks what
- * the engine believes (snapshot) and what its cache holds (read_slot, read_page).
+ * the engine believes (snapshot) and what its cache holds (read_slot, read_page; read_slots and
+ * read_page_slots where many are read).
  *
  * Contract: that of kverify_plugin.h, and
  *  - Units: lengths, slots and tokens are counts of tokens; pages are physical page numbers of one
@@ -280,6 +281,13 @@ struct kv_engine_level {
   /* By place: layer of the model, which must be one of the page's group. May be NULL. */
   kv_status (*read_page)(kv_engine*, uint32_t cache, uint32_t page, uint32_t page_slot,
                          uint32_t layer, const kv_slot_bytes* out, kv_error*);
+
+  /* The same of `slots` consecutive ones at once: key [slots, kv_heads, head_dim_k], value alike.
+   * NULL, or not there (struct_bytes): kverify reads slot by slot. */
+  kv_status (*read_slots)(kv_engine*, uint32_t cache, uint32_t request, uint64_t first_slot,
+                          uint32_t slots, uint32_t layer, const kv_slot_bytes* out, kv_error*);
+  kv_status (*read_page_slots)(kv_engine*, uint32_t cache, uint32_t page, uint32_t first_slot,
+                               uint32_t slots, uint32_t layer, const kv_slot_bytes* out, kv_error*);
 };
 
 #ifdef __cplusplus

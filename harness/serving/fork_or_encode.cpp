@@ -111,20 +111,17 @@ class Completing {
 
   void collect() {
     for (uint32_t i = 0; i < options_.completions; ++i) {
-      std::vector<SlotPlace> places;
       const ModelRequest* r = judge_.model().find(id(i));
-      for (uint64_t slot = 0; r != nullptr && slot < r->slots.size(); ++slot) {
-        places.push_back({.holder = i, .slot = slot});
-      }
-      for (const SlotBytes& bytes : engine_.read(CacheKind::kTarget, places)) {
+      if (r == nullptr || r->slots.empty()) continue;
+      const SlotPlace all{.holder = i, .slots = static_cast<uint32_t>(r->slots.size())};
+      for (const SlotBytes& bytes : engine_.read(CacheKind::kTarget, {&all, 1})) {
         out_.stored.insert(out_.stored.end(), bytes.key.begin(), bytes.key.end());
         out_.stored.insert(out_.stored.end(), bytes.value.begin(), bytes.value.end());
       }
     }
-    const auto state = engine_.snapshot(CacheKind::kTarget);
     std::set<int32_t> pages;
-    for (size_t i = 0; state.ok() && i < state->requests.size(); ++i) {
-      for (const auto& table : state->requests[i].tables) pages.insert(table.begin(), table.end());
+    for (const RequestState& r : judge_.state().requests) {
+      for (const auto& table : r.tables) pages.insert(table.begin(), table.end());
     }
     out_.pages = pages.size();
   }

@@ -51,6 +51,9 @@ class PrefixIndex {
   void remove_page(NodeId node, Group group);
 
   // For snapshots.
+  std::span<const Page> pages(NodeId node) const {
+    return {pages_.data() + page_index(node, Group{0}), static_cast<size_t>(size_.groups)};
+  }
   int64_t capacity() const { return static_cast<int64_t>(nodes_.size()); }
   /// Of one prefix, from add() to its end; no other one ever has it. From 1 on.
   uint64_t identity(NodeId node) const { return nodes_[index_of(node)].identity; }

@@ -1,5 +1,6 @@
 // A copy of everything that a check wants to see.
 #include <algorithm>
+#include <numeric>
 
 #include "impl/cache/state.h"
 
@@ -18,33 +19,30 @@ RequestSnapshot snapshot_of(const Request& r, const Content& c, const Handle& ha
           .tables = c.tables};
 }
 
-/// Parents before children: nodes by depth, then by number.
-std::vector<PrefixSnapshot> prefixes_of(const PrefixIndex& index, int32_t groups) {
-  struct Place {
-    int32_t depth;
-    NodeId node;
-    auto operator<=>(const Place&) const = default;
-  };
-  std::vector<Place> places;
+/// Parents before children: nodes by depth, then by number. Counted, not sorted: there are many.
+std::vector<PrefixSnapshot> prefixes_of(const PrefixIndex& index) {
+  std::vector<NodeId> used;
+  std::vector<int32_t> first = {0, 0};  // entry of each depth, after the loops below
   for (int64_t i = 0; i < index.capacity(); ++i) {
     const auto node = static_cast<NodeId>(i);
     if (!index.is_used(node)) continue;
-    places.push_back({index.depth(node), node});
+    used.push_back(node);
+    const auto next = static_cast<size_t>(index.depth(node)) + 1;
+    if (first.size() <= next) first.resize(next + 1, 0);
+    ++first[next];
   }
-  std::ranges::sort(places);
+  std::partial_sum(first.begin(), first.end(), first.begin());
   std::vector<int32_t> entry(index.capacity(), -1);
-  std::vector<PrefixSnapshot> all;
-  for (const Place& place : places) {
-    PrefixSnapshot p;
-    const NodeId parent = index.parent(place.node);
-    p.parent = parent == kNoNode ? -1 : entry[index_of(parent)];
-    p.side_input = index.root(place.node).side_input;
-    p.position_offset = index.root(place.node).position_offset;
-    p.identity = index.identity(place.node);
-    p.tokens = index.tokens(place.node);
-    for (int32_t g = 0; g < groups; ++g) p.pages.push_back(index.page(place.node, Group{g}));
-    entry[index_of(place.node)] = static_cast<int32_t>(all.size());
-    all.push_back(std::move(p));
+  for (const NodeId node : used) entry[index_of(node)] = first[index.depth(node)]++;
+  std::vector<PrefixSnapshot> all(used.size());
+  for (const NodeId node : used) {
+    const NodeId parent = index.parent(node);
+    all[entry[index_of(node)]] = {.parent = parent == kNoNode ? -1 : entry[index_of(parent)],
+                                  .identity = index.identity(node),
+                                  .side_input = index.root(node).side_input,
+                                  .position_offset = index.root(node).position_offset,
+                                  .tokens = index.tokens(node),
+                                  .pages = index.pages(node)};
   }
   return all;
 }
@@ -54,6 +52,7 @@ std::vector<PrefixSnapshot> prefixes_of(const PrefixIndex& index, int32_t groups
 CacheSnapshot PagedCache::snapshot() const {
   const State& s = *state_;
   CacheSnapshot out;
+  out.reference_counts.reserve(s.pool.size().value);
   for (int64_t p = 0; p < s.pool.size().value; ++p) {
     out.reference_counts.push_back(s.pool.references(static_cast<Page>(p)));
   }
@@ -67,7 +66,7 @@ CacheSnapshot PagedCache::snapshot() const {
     if (r.exists) out.requests.push_back(snapshot_of(r, s.content(r), s.handle_of(r)));
   }
   std::ranges::sort(out.requests, {}, &RequestSnapshot::request);
-  out.prefixes = prefixes_of(s.index, s.group_count());
+  out.prefixes = prefixes_of(s.index);
   out.host_free_pages = s.host_free;
   out.steps_in_flight.assign(s.in_flight.begin(), s.in_flight.begin() + s.in_flight_count);
   return out;

@@ -123,7 +123,8 @@ class CudaStore final : public Store {
 
   Status read(const SlotPlace& place, const SlotBytes& out) override {
     const Rows from = rows(place.page, place.slot, place_of(place.layer).layer);
-    KVATTN_RETURN_IF_ERROR(move_rows({out.key, out.value}, from, 1, cudaMemcpyDeviceToHost));
+    const auto slots = static_cast<int32_t>(place.slots);
+    KVATTN_RETURN_IF_ERROR(move_rows({out.key, out.value}, from, slots, cudaMemcpyDeviceToHost));
     return from_cuda("read", cudaStreamSynchronize(stream_));
   }
   Status write(const SlotPlace& place, const ConstSlotBytes& bytes) override {

@@ -103,8 +103,12 @@ class HostStore final : public Store {
 
   Status read(const SlotPlace& place, const SlotBytes& out) override {
     const std::byte* from = slot(pages_, in_group(place));
-    std::memcpy(out.key, from, size_.layout.key);
-    std::memcpy(out.value, from + size_.layout.key, size_.layout.value);
+    auto* key = static_cast<std::byte*>(out.key);
+    auto* value = static_cast<std::byte*>(out.value);
+    for (int64_t i = 0; i < place.slots; ++i, from += slot_bytes_) {
+      std::memcpy(key + i * size_.layout.key, from, size_.layout.key);
+      std::memcpy(value + i * size_.layout.value, from + size_.layout.key, size_.layout.value);
+    }
     return {};
   }
   Status write(const SlotPlace& place, const ConstSlotBytes& bytes) override {

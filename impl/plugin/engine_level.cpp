@@ -9,6 +9,7 @@
 
 struct kv_engine {
   kvattn::StubModel model;
+  kvattn::SlotLayout layout;
   std::unique_ptr<kvattn::Engine> engine;
   kvattn::SnapshotArrays snapshot = {};
 };
@@ -82,7 +83,8 @@ kv_status create(const kv_engine_config* config, kv_engine** out, kv_error* why)
   StatusOr<ParsedConfig> parsed = engine_config(*config);
   if (!parsed.ok()) return answer(parsed.status(), why);
   const SlotLayout layout = layout_of(parsed->shape);
-  auto made = std::unique_ptr<kv_engine>(new kv_engine{.model = StubModel(*config, layout)});
+  auto made = std::unique_ptr<kv_engine>(
+      new kv_engine{.model = StubModel(*config, layout), .layout = layout});
   EngineParts parts{.model = &made->model};
   StatusOr<std::unique_ptr<Store>> target =
       make_backend(store_size(parsed->engine.cache, layout), parsed->shape,
@@ -299,45 +301,69 @@ StatusOr<Group> group_of(const PagedCacheConfig& c, uint32_t layer) {
   return refused("read: expected a layer below ", end, ", got ", layer);
 }
 
-kv_status read_slot(kv_engine* e, uint32_t cache, uint32_t request, uint64_t slot, uint32_t layer,
-                    const kv_slot_bytes* out, kv_error* why) {
-  if (Status status = check_cache(*e, cache); !status.ok()) return answer(status, why);
-  const PagedCache& c = e->engine->cache(cache == KV_CACHE_DRAFT);
-  const StatusOr<Handle> handle = c.find(RequestId{request});
-  if (!handle.ok()) return answer(handle.status(), why);
+/// Consecutive slots of a request: of as many pages as they lie in.
+Status read_range(kv_engine& e, uint32_t cache, RequestId request, uint64_t first, uint32_t slots,
+                  uint32_t layer, const kv_slot_bytes* out) {
+  KVATTN_RETURN_IF_ERROR(check_cache(e, cache));
+  const PagedCache& c = e.engine->cache(cache == KV_CACHE_DRAFT);
+  const StatusOr<Handle> handle = c.find(request);
   const StatusOr<Group> group = group_of(c.config(), layer);
-  if (!group.ok()) return answer(group.status(), why);
-  const SlotCount at = slots_of(slot);
-  if (c.state(*handle) != RequestState::kActive || at >= handle->length ||
-      at < c.kept_from(*handle, *group)) {
-    return answer(refused("read: request ", request, " does not hold slot ", slot), why);
+  if (!handle.ok() || !group.ok()) return handle.ok() ? group.status() : handle.status();
+  const SlotCount begin = slots_of(first), end(begin.value + slots);
+  if (c.state(*handle) != RequestState::kActive || end > handle->length ||
+      begin < c.kept_from(*handle, *group)) {
+    return refused("read: request ", index_of(request), " does not hold ", slots,
+                   " slots from slot ", first, " on");
   }
-  const Page page = c.table(*handle, *group)[at.value / c.config().page_slots];
-  return answer(read_at(*e, cache,
-                        {.page = page,
-                         .slot = at.value % c.config().page_slots,
-                         .layer = static_cast<int32_t>(layer)},
-                        out),
-                why);
+  KVATTN_RETURN_IF_ERROR(check_struct("slot bytes", out));
+  const int64_t page_slots = c.config().page_slots;
+  kv_slot_bytes rest = *out;
+  for (int64_t at = begin.value; at < end.value;) {
+    const int64_t count = std::min(end.value - at, page_slots - at % page_slots);
+    KVATTN_RETURN_IF_ERROR(read_at(e, cache,
+                                   {.page = c.table(*handle, *group)[at / page_slots],
+                                    .slot = at % page_slots,
+                                    .layer = static_cast<int32_t>(layer),
+                                    .slots = count},
+                                   &rest));
+    rest.key = static_cast<std::byte*>(rest.key) + count * e.layout.key;
+    rest.value = static_cast<std::byte*>(rest.value) + count * e.layout.value;
+    at += count;
+  }
+  return {};
 }
 
-kv_status read_page(kv_engine* e, uint32_t cache, uint32_t page, uint32_t page_slot, uint32_t layer,
+kv_status read_slots(kv_engine* e, uint32_t cache, uint32_t request, uint64_t first, uint32_t slots,
+                     uint32_t layer, const kv_slot_bytes* out, kv_error* why) {
+  return answer(read_range(*e, cache, RequestId{request}, first, slots, layer, out), why);
+}
+kv_status read_slot(kv_engine* e, uint32_t cache, uint32_t request, uint64_t slot, uint32_t layer,
                     const kv_slot_bytes* out, kv_error* why) {
+  return read_slots(e, cache, request, slot, 1, layer, out, why);
+}
+
+kv_status read_page_slots(kv_engine* e, uint32_t cache, uint32_t page, uint32_t first,
+                          uint32_t slots, uint32_t layer, const kv_slot_bytes* out, kv_error* why) {
   if (Status status = check_cache(*e, cache); !status.ok()) return answer(status, why);
   const PagedCacheConfig& c = e->engine->cache(cache == KV_CACHE_DRAFT).config();
   const StatusOr<Group> group = group_of(c, layer);
   if (!group.ok()) return answer(group.status(), why);
-  if (page >= c.pages.value || page_slot >= c.page_slots) {
-    return answer(refused("read: expected a page below ", c.pages, " and a slot below ",
-                          c.page_slots, ", got ", page, " and ", page_slot),
+  if (page >= c.pages.value || uint64_t{first} + slots > static_cast<uint64_t>(c.page_slots)) {
+    return answer(refused("read: expected a page below ", c.pages, " and slots below ",
+                          c.page_slots, ", got ", page, " and ", slots, " from ", first, " on"),
                   why);
   }
   return answer(read_at(*e, cache,
                         {.page = static_cast<Page>(page),
-                         .slot = page_slot,
-                         .layer = static_cast<int32_t>(layer)},
+                         .slot = first,
+                         .layer = static_cast<int32_t>(layer),
+                         .slots = slots},
                         out),
                 why);
+}
+kv_status read_page(kv_engine* e, uint32_t cache, uint32_t page, uint32_t page_slot, uint32_t layer,
+                    const kv_slot_bytes* out, kv_error* why) {
+  return read_page_slots(e, cache, page, page_slot, 1, layer, out, why);
 }
 
 }  // namespace
@@ -365,7 +391,9 @@ const kv_engine_level& engine_level() {
                                              .fail_allocation = fail_allocation,
                                              .snapshot = snapshot,
                                              .read_slot = read_slot,
-                                             .read_page = read_page};
+                                             .read_page = read_page,
+                                             .read_slots = read_slots,
+                                             .read_page_slots = read_page_slots};
   return kLevel;
 }
 

@@ -165,7 +165,7 @@ void PlainEngine::publish() {
     PrefixState prefix{.side_input = r.admission.side_input,
                        .position_offset = r.admission.position_offset,
                        .tokens = {},
-                       .pages = std::vector<int32_t>(target_.groups, kNoPage)};
+                       .pages = GroupPages(target_.groups, kNoPage)};
     std::vector<uint64_t> tokens;
     bool is_path = true;  // no gap before
     for (uint64_t i = 0; i < page_slots; ++i) {
@@ -185,7 +185,7 @@ void PlainEngine::publish() {
                  item.second.position_offset == prefix.position_offset;
         });
     if (!is_path || known || target_.published.contains(page)) continue;
-    prefix.pages[0] = static_cast<int32_t>(page);
+    prefix.pages.set(0, static_cast<int32_t>(page));
     target_.published[page] = std::move(prefix);
   }
 }
@@ -243,6 +243,20 @@ Result<EngineState> PlainEngine::snapshot(CacheKind kind) {
   return state;
 }
 
+// The i-th slot of a place.
+const StoredToken& PlainEngine::cell(const Cache& cache, const SlotPlace& place, uint32_t i,
+                                     size_t group, bool draft) {
+  uint32_t page = place.holder;
+  uint64_t slot = place.slot + i;
+  if (!place.by_page) {
+    const Request* r = find(RequestId(place.holder));
+    const Side& side = draft ? r->draft : r->target;
+    page = side.tables[group][slot / case_.pool.page_slots];
+    slot %= case_.pool.page_slots;
+  }
+  return cache.cells[page][slot];
+}
+
 std::vector<SlotBytes> PlainEngine::read(CacheKind kind, std::span<const SlotPlace> places) {
   const bool draft = kind == CacheKind::kDraft;
   const Cache& cache = draft ? draft_ : target_;
@@ -255,23 +269,20 @@ std::vector<SlotBytes> PlainEngine::read(CacheKind kind, std::span<const SlotPla
     for (uint32_t layer = place.layer; layer >= groups[group].layers; ++group) {
       layer -= groups[group].layers;
     }
-    uint32_t page = place.holder;
-    uint64_t slot = place.slot;
-    if (!place.by_page) {
-      const Request* r = find(RequestId(place.holder));
-      const Side& side = draft ? r->draft : r->target;
-      page = side.tables[group][slot / case_.pool.page_slots];
-      slot %= case_.pool.page_slots;
-    }
-    const StoredToken& token = cache.cells[page][slot];
     ContentLayer layer{.layer = place.layer, .draft = draft};
     const bool swaps = fault_ == Fault::kLayersSwapped && case_.shape.layers > 1 && !draft;
     if (swaps && layer.layer < 2) layer.layer = 1 - layer.layer;
-    bytes.key.resize(content_.key_bytes());
-    bytes.value.resize(content_.value_bytes());
-    content_.key(token, layer, bytes.key);
-    content_.value(token, layer, bytes.value);
-    if (fault_ == Fault::kValueIsKey) bytes.value = bytes.key;
+    const size_t key_bytes = content_.key_bytes(), value_bytes = content_.value_bytes();
+    bytes.key.resize(place.slots * key_bytes);
+    bytes.value.resize(place.slots * value_bytes);
+    for (uint32_t i = 0; i < place.slots; ++i) {
+      const auto key = std::span(bytes.key).subspan(i * key_bytes, key_bytes);
+      const auto value = std::span(bytes.value).subspan(i * value_bytes, value_bytes);
+      const StoredToken& token = cell(cache, place, i, group, draft);
+      content_.key(token, layer, key);
+      content_.value(token, layer, value);
+      if (fault_ == Fault::kValueIsKey) std::ranges::copy(key.first(value_bytes), value.begin());
+    }
   }
   return all;
 }

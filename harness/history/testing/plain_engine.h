@@ -117,6 +117,8 @@ class PlainEngine final : public Engine {
   void unpublish(Cache& cache, const Side& side, uint64_t length);
   void publish();
   void end_steps(uint64_t number);
+  const StoredToken& cell(const Cache& cache, const SlotPlace& place, uint32_t i, size_t group,
+                          bool draft);
 
   const Case& case_;
   Fault fault_;

@@ -1,6 +1,6 @@
 // Purpose: what a PagedCache believes, for checks and for people.
-// Contract: plain values, a copy, but for the tokens of prefixes, which live until the next
-// operation; making one allocates and is no part of serving.
+// Contract: plain values, a copy, but for the tokens and pages of prefixes, which live until the
+// next operation; making one allocates and is no part of serving.
 // Example:  for (const auto& r : cache.snapshot().requests) print(r.request, r.tables[0]);
 #pragma once
 
@@ -34,7 +34,7 @@ struct PrefixSnapshot {
   SideInput side_input = {};
   int64_t position_offset = 0;
   std::span<const Token> tokens;  // of one page
-  std::vector<Page> pages;        // [group]; kNoPage: not published, or evicted
+  std::span<const Page> pages;    // [group]; kNoPage: not published, or evicted
 };
 
 /// Counted since create.

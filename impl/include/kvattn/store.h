@@ -60,9 +60,10 @@ struct SlotPlace {
   Page page = kNoPage;
   int64_t slot = 0;  // of the page
   int32_t layer = 0;
+  int64_t slots = 1;  // from there on, of the same page
 };
 struct SlotBytes {
-  void *key = nullptr, *value = nullptr;  // host
+  void *key = nullptr, *value = nullptr;  // host: [slots, kv_heads, head_dim]
 };
 struct ConstSlotBytes {
   const void *key = nullptr, *value = nullptr;
