@@ -39,10 +39,13 @@ void append_row(const Case& c, const Sequence& sequence, const PlannedRow& row, 
     const PageId page = sequence.pages[slot / c.pool.page_slots];
     const auto& written = batch.written_pages;
     if (written.empty() || written.back() != page) batch.written_pages.push_back(page);
+    if (!sequence.slots[slot].pad) batch.written_slots.push_back({page, slot % c.pool.page_slots});
   }
-  for (uint32_t query = 0; query < row.queries; ++query)
-    batch.query_positions.push_back(
-        slot_or_tokenless(c, sequence, query_slot(row, query)).position);
+  for (uint32_t query = 0; query < row.queries; ++query) {
+    const Slot slot = slot_or_tokenless(c, sequence, query_slot(row, query));
+    batch.query_positions.push_back(slot.position);
+    batch.pad_queries.push_back(slot.pad);
+  }
   batch.appended_tokens += row.append_slots;
   batch.query_tokens += row.queries;
   batch.append_offsets.push_back(static_cast<int32_t>(batch.appended_tokens));

@@ -26,6 +26,12 @@ struct Batch {
   MaskTensor mask;
   TreeMask tree;
   std::vector<PageId> written_pages;  // ascending: pages that the append writes
+  struct Place {
+    PageId page;
+    uint32_t slot = 0;  // in the page
+  };
+  std::vector<Place> written_slots;  // of tokens that are not PAD
+  std::vector<bool> pad_queries;     // [query_tokens]
 };
 
 Batch make_batch(const Case& c, const Timeline& timeline, const PlannedStep& step);

@@ -81,7 +81,7 @@ void CascadeMemory::close_states() const {
   }
 }
 
-Result<CascadeResult> CascadeMemory::read() const {
+Result<CascadeResult> CascadeMemory::read(const std::vector<bool>& pad_queries) const {
   CascadeResult result{.layer = size_.layer, .parts = {}, .merged = {}};
   std::vector<std::byte> outputs(outputs_.bytes());
   std::vector<float> lses(lses_.bytes() / sizeof(float));
@@ -95,7 +95,7 @@ Result<CascadeResult> CascadeMemory::read() const {
                             .output = {o.begin(), o.end()},
                             .lse = token_major(*shape_, conventions_, l)});
   }
-  KV_ASSIGN_OR_RETURN(result.merged, merged_.read_result());
+  KV_ASSIGN_OR_RETURN(result.merged, merged_.read_result(pad_queries));
   return result;
 }
 

@@ -31,7 +31,7 @@ class CascadeMemory {
   void close_states() const;
   const LayerMemory& merged() const { return merged_; }
 
-  Result<CascadeResult> read() const;
+  Result<CascadeResult> read(const std::vector<bool>& pad_queries) const;
   Result<void> add_trespasses(std::vector<Trespass>& found) const;
 
  private:

@@ -173,6 +173,30 @@ TEST_F(CaseRunnerTest, LeavesTheCanaryInRowsThatNobodyWrote) {
   for (const std::byte b : run.ops[2].layers[0].output) ASSERT_EQ(b, kOutputCanary);
 }
 
+/// Copies bring undefined bytes to where results lie: no kernel stores them, and they may be right.
+/// Fails when what is read back is not asked for its definedness.
+TEST_F(CaseRunnerTest, UndefinedDataInAResultIsAFinding) {
+  const std::pair<const char*, const char*> faults[] = {
+      {"undefined_output", "the output element 3: 2 undefined bytes at "},
+      {"undefined_lse", "the LSE element 1: 4 undefined bytes at "},
+      {"undefined_key", "the key cache, page "}};
+  for (const auto& [fault, says] : faults) {
+    const Run run = run_with(fault);
+    ASSERT_GE(run.ops.size(), 3u) << fault;
+    ASSERT_EQ(run.ops[2].findings.size(), 1u) << fault;
+    const DeviceFinding& finding = run.ops[2].findings[0];
+    EXPECT_EQ(finding.kind, KV_SIMT_KIND_UNDEFINED);
+    EXPECT_EQ(finding.message.rfind(says, 0), 0u) << finding.message;
+    EXPECT_NE(finding.message.find("it was copied from "), std::string::npos) << finding.message;
+  }
+}
+/// The twin: the same detour with defined bytes. And what nobody wrote is for the judge.
+TEST_F(CaseRunnerTest, DefinedAndUnwrittenResultsAreNone) {
+  for (const char* fault : {"detours", "unwritten"})
+    for (const OpObservation& op : run_with(fault).ops)
+      EXPECT_TRUE(op.findings.empty()) << fault << ": " << op.findings[0].message;
+}
+
 TEST_F(CaseRunnerTest, ReplacesAProcessAfterItsShareOfCases) {
   options_.process_cases_max = 2;
   auto runner = start("none");

@@ -89,6 +89,23 @@ void DeviceBuffer::set_undefined(uint64_t offset, uint64_t bytes) const {
   KV_CHECK(code == 0, runtime_->control->last_error());
 }
 
+DeviceBuffer::Run DeviceBuffer::first_undefined(uint64_t offset, uint64_t bytes) const {
+  Run run;
+  if (bytes == 0 || runtime_->control == nullptr) return run;
+  const int code =
+      runtime_->control->first_undefined(address() + offset, bytes, &run.offset, &run.bytes);
+  KV_CHECK(code == 0, runtime_->control->last_error());
+  run.offset += offset;
+  return run;
+}
+
+void DeviceBuffer::report_undefined(const Run& run, const std::string& what) const {
+  if (run.bytes == 0 || runtime_->control == nullptr) return;
+  const int code =
+      runtime_->control->report_undefined(address() + run.offset, run.bytes, what.c_str());
+  KV_CHECK(code == 0, runtime_->control->last_error());
+}
+
 Result<std::optional<Trespass>> DeviceBuffer::damaged_red_zone(const std::string& tensor) const {
   if (red_zone_bytes_ == 0) return std::optional<Trespass>{};
   const std::vector<std::byte> want(red_zone_bytes_, kRedZone);

@@ -41,6 +41,13 @@ class DeviceBuffer {
   /// written these bytes".
   void set_access(uint64_t offset, uint64_t bytes, uint32_t access) const;
   void set_undefined(uint64_t offset, uint64_t bytes) const;
+  /// CPU device only, nothing on a GPU: the first bytes of a range that nobody has written, or that
+  /// somebody gave undefined data; and a finding of the device for them, that calls them `what`.
+  struct Run {
+    uint64_t offset = 0, bytes = 0;  // offset: from the start of the buffer; no bytes: all defined
+  };
+  Run first_undefined(uint64_t offset, uint64_t bytes) const;
+  void report_undefined(const Run& run, const std::string& what) const;
 
   /// GPU: the first byte of a red zone that changed. `tensor` names the buffer in the finding.
   Result<std::optional<Trespass>> damaged_red_zone(const std::string& tensor) const;

@@ -46,10 +46,10 @@ Result<PoolMemory> PoolMemory::create(const Case& c, Place place, const CudaRunt
 
 Result<void> PoolMemory::poison(const Case& c) {
   seen_.resize(page_count_ * page_bytes_);
-  const uint32_t code = pool_poison_code(c.pool.poison, dtype_);
+  poison_code_ = pool_poison_code(c.pool.poison, dtype_);
   const uint32_t element_bytes = dtype_bytes(dtype_);
   // One element, then twice as many at a time.
-  std::memcpy(seen_.data(), &code, element_bytes);
+  std::memcpy(seen_.data(), &poison_code_, element_bytes);
   for (size_t done = element_bytes; done < seen_.size(); done *= 2)
     std::memcpy(&seen_[done], seen_.data(), std::min(done, seen_.size() - done));
 
@@ -124,6 +124,30 @@ PageImage PoolMemory::image(uint32_t page) const {
     }
   }
   return image;
+}
+
+void PoolMemory::report_undefined(std::span<const Batch::Place> slots) const {
+  if (contiguous() && memory_.first_undefined(0, memory_.bytes()).bytes == 0) return;
+  for (const Batch::Place& place : slots)
+    for (uint32_t head = 0; head < kv_heads_; ++head)
+      if (report_undefined(place, head)) return;
+}
+
+bool PoolMemory::report_undefined(const Batch::Place& place, uint32_t head) const {
+  const uint64_t element_bytes = dtype_bytes(dtype_);
+  const uint64_t in_page =
+      static_cast<uint64_t>(place.slot * strides_.slot + head * strides_.head) * element_bytes;
+  const uint64_t first = page_offset(place.page.value) + in_page;
+  const DeviceBuffer::Run run = memory_.first_undefined(first, head_dim_ * element_bytes);
+  if (run.bytes == 0) return false;
+  // An element that still is poison was never written: its bytes are wrong, and are judged.
+  const uint64_t element = (run.offset - first) / element_bytes * element_bytes;
+  const std::byte* now = &seen_[place.page.value * page_bytes_ + in_page + element];
+  if (std::memcmp(now, &poison_code_, element_bytes) == 0) return false;
+  memory_.report_undefined(run, std::string("the ") + name() + ", page " +
+                                    std::to_string(place.page.value) + ", slot " +
+                                    std::to_string(place.slot) + ", head " + std::to_string(head));
+  return true;
 }
 
 Result<std::optional<Trespass>> PoolMemory::damaged_red_zone() const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "harness/case/case.h"
+#include "harness/run/batch.h"
 #include "harness/run/device_buffer.h"
 #include "harness/run/observation.h"
 #include "harness/run/shape.h"
@@ -43,10 +44,14 @@ class PoolMemory {
   /// Dense images of the pages that changed since the last call, and of `expected` whether changed
   /// or not; ascending.
   Result<std::vector<PageImage>> changed_pages(std::span<const PageId> expected);
+  /// CPU device only: a finding of the device for the first of these slots that was written, since
+  /// changed_pages() looked, with undefined data. Bytes do not tell, they may be right.
+  void report_undefined(std::span<const Batch::Place> slots) const;
   Result<std::optional<Trespass>> damaged_red_zone() const;
 
  private:
   PoolMemory() = default;
+  bool report_undefined(const Batch::Place& place, uint32_t head) const;
   uint64_t page_offset(uint32_t page) const { return page * page_stride_bytes_; }
   bool contiguous() const { return page_stride_bytes_ == page_bytes_; }
   Result<void> poison(const Case& c);
@@ -60,6 +65,7 @@ class PoolMemory {
   uint64_t page_bytes_ = 0;         // that hold data
   uint64_t page_stride_bytes_ = 0;  // from page to page
   bool undefined_ = false;          // poison kUndefined
+  uint32_t poison_code_ = 0;        // of every element at first
   DeviceBuffer memory_;
   std::vector<std::byte> seen_;     // [page_count][page_bytes], in the device's layout
   std::vector<std::byte> scratch_;  // a few pages

@@ -1,6 +1,8 @@
 #include "harness/run/step_memory.h"
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 namespace kv {
@@ -22,6 +24,30 @@ uint32_t element_bits(std::span<const std::byte> bytes, uint64_t element, uint32
   uint32_t bits = 0;
   std::memcpy(&bits, &bytes[element * element_bytes], element_bytes);
   return bits;
+}
+
+struct Elements {
+  const char* name = "";
+  std::span<const std::byte> now;  // what the buffer holds
+  uint32_t bytes = 0;              // of one
+  std::function<bool(uint64_t)> is_judged;
+};
+
+/// Reports the first element that holds undefined data although somebody has written it.
+void report_undefined_element(const DeviceBuffer& buffer, const Elements& elements) {
+  const uint64_t size = elements.bytes;
+  for (uint64_t at = 0; at < buffer.bytes();) {
+    const DeviceBuffer::Run run = buffer.first_undefined(at, buffer.bytes() - at);
+    if (run.bytes == 0) return;
+    for (at = run.offset / size * size; at < run.offset + run.bytes; at += size) {
+      const auto bytes = elements.now.subspan(at, size);
+      const bool unwritten =
+          std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == kOutputCanary; });
+      if (unwritten || !elements.is_judged(at / size)) continue;
+      return buffer.report_undefined(
+          {at, size}, std::string(elements.name) + " element " + std::to_string(at / size));
+    }
+  }
 }
 
 }  // namespace
@@ -116,13 +142,33 @@ Tensor LayerMemory::lse_tensor() const {
   return kv::lse_tensor(*shape_, conventions_, lse.data(), size_.query_tokens);
 }
 
-Result<LayerResult> LayerMemory::read_result() const {
+void LayerMemory::report_undefined(const LayerResult& result, std::span<const float> stored_lse,
+                                   const std::vector<bool>& pad_queries) const {
+  const uint64_t heads = shape_->query_heads, tokens = size_.query_tokens;
+  report_undefined_element(output, {.name = "the output",
+                                    .now = result.output,
+                                    .bytes = dtype_bytes(shape_->output_dtype),
+                                    .is_judged = [&](uint64_t element) {
+                                      return !pad_queries[element / (heads * shape_->head_dim_v)];
+                                    }});
+  const bool head_major = conventions_.lse_layout == KV_LSE_HEAD_MAJOR;
+  report_undefined_element(lse,
+                           {.name = "the LSE",
+                            .now = std::as_bytes(stored_lse),
+                            .bytes = sizeof(float),
+                            .is_judged = [&](uint64_t element) {
+                              return !pad_queries[head_major ? element % tokens : element / heads];
+                            }});
+}
+
+Result<LayerResult> LayerMemory::read_result(const std::vector<bool>& pad_queries) const {
   LayerResult result;
   result.layer = size_.layer;
   result.output.resize(output.bytes());
   KV_RETURN_IF_ERROR(output.download(result.output));
   std::vector<float> stored(lse.bytes() / sizeof(float));
   KV_RETURN_IF_ERROR(lse.download(std::as_writable_bytes(std::span(stored))));
+  report_undefined(result, stored, pad_queries);
   result.lse = token_major(*shape_, conventions_, stored);
   return result;
 }

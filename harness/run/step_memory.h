@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -73,11 +74,16 @@ class LayerMemory {
   /// As if nobody had ever written the outputs and the workspace.
   Result<void> spoil_outputs(const DeviceBuffer& workspace, Poison poison) const;
   Tensor lse_tensor() const;
-  /// Output and LSE, the latter token major.
-  Result<LayerResult> read_result() const;
+  /// Output and LSE, the latter token major. On the CPU device undefined data in a row that is not
+  /// PAD becomes a finding of the device, even where the value is right; an element that still is
+  /// the canary was never written, which is for the judge to say.
+  Result<LayerResult> read_result(const std::vector<bool>& pad_queries) const;
   Result<void> add_trespasses(std::vector<Trespass>& found) const;
 
  private:
+  void report_undefined(const LayerResult& result, std::span<const float> stored_lse,
+                        const std::vector<bool>& pad_queries) const;
+
   const Shape* shape_;
   kv_conventions conventions_;
   Size size_;

@@ -108,7 +108,7 @@ class StepRun {
     pools.each([&](PoolMemory& pool) { pool.close(batch_.written_pages); });
     if (go_on && batch_.query_tokens > 0) {
       context_.bench.status.enter(Phase::kReadingBack);
-      KV_ASSIGN_OR_RETURN(LayerResult result, memory.read_result());
+      KV_ASSIGN_OR_RETURN(LayerResult result, memory.read_result(batch_.pad_queries));
       observation_.layers.push_back(std::move(result));
       KV_RETURN_IF_ERROR(repeat_attend(pools, memory));
       KV_RETURN_IF_ERROR(run_cascade(pools, memory, layer));
@@ -261,7 +261,7 @@ class StepRun {
     KV_RETURN_IF_ERROR(cascade.add_trespasses(observation_.trespasses));
     if (!go_on) return {};
     context_.bench.status.enter(Phase::kReadingBack);
-    KV_ASSIGN_OR_RETURN(CascadeResult result, cascade.read());
+    KV_ASSIGN_OR_RETURN(CascadeResult result, cascade.read(batch_.pad_queries));
     observation_.cascades.push_back(std::move(result));
     return {};
   }
@@ -300,7 +300,7 @@ class StepRun {
       KV_RETURN_IF_ERROR(set_schedule_seed(exec.schedule_seed + repeat));
       KV_RETURN_IF_ERROR(memory.spoil_outputs(workspace_, context_.c.pool.poison));
       if (!attend(pools, memory) || !call_.synchronize(context_.stream)) break;
-      KV_ASSIGN_OR_RETURN(const LayerResult again, memory.read_result());
+      KV_ASSIGN_OR_RETURN(const LayerResult again, memory.read_result(batch_.pad_queries));
       add_repeat_differences(context_.c.shape, observation_.layers.back(), again, repeat,
                              observation_.repeat_differences);
     }
@@ -329,6 +329,7 @@ class StepRun {
   }
   Result<void> read_pages(PoolMemory& pool) {
     KV_ASSIGN_OR_RETURN(auto images, pool.changed_pages(batch_.written_pages));
+    if (observation_.status == OpStatus::kOk) pool.report_undefined(batch_.written_slots);
     std::move(images.begin(), images.end(), std::back_inserter(observation_.pages));
     KV_ASSIGN_OR_RETURN(const auto damage, pool.damaged_red_zone());
     if (damage) observation_.trespasses.push_back(*damage);

@@ -8,6 +8,7 @@
 //   d.launch({.kernel = *k, .grid = {4, 2, 1}, .block = {32, 1, 1}, .parameters = bytes});
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -56,6 +57,7 @@ enum class LaunchStatus {
   kFaulted,     // an address that the kernel may not touch
   kMisaligned,  // an address that the access is not aligned to
   kHung,
+  kLate,  // see set_deadline
   kTrapped,
   kAsserted,  // a failed assert()
   kUnsupported
@@ -71,6 +73,9 @@ struct WorkOrder {
 
 class Device {
  public:
+  /// An environment error where this machine gives no room for the device's addresses.
+  static Result<void> available();
+  /// Aborts where it is not available.
   static Device& instance();
 
   Result<void> configure(const kv_simt_config& config);
@@ -89,6 +94,13 @@ class Device {
   bool is_device_address(uint64_t address) const;
   Result<void> set_access(uint64_t address, uint64_t bytes, uint32_t access);
   Result<void> set_defined(uint64_t address, uint64_t bytes, bool defined);
+  /// The first undefined bytes of a range inside one live allocation; none where `bytes` is 0.
+  struct UndefinedRun {
+    uint64_t offset = 0, bytes = 0;
+  };
+  Result<UndefinedRun> first_undefined(uint64_t address, uint64_t bytes);
+  /// A finding for them, if there are any and undefined data is looked for; `what` names the range.
+  Result<void> report_undefined(uint64_t address, uint64_t bytes, std::string_view what);
 
   /// Parses a module; kernels are decoded when first needed. Bad PTX is one error with its line.
   Result<LoadedModule*> load_module(std::string ptx_text);
@@ -123,6 +135,10 @@ class Device {
 
   /// Executes the whole grid now. Errors are misuse (bad grid, too much shared memory).
   Result<LaunchStatus> launch(const LaunchSpec& spec);
+
+  /// A launch that still runs `at` this time ends as late, with a finding that says where each warp
+  /// is. The one thing that depends on a clock; unset (the default) it never happens.
+  void set_deadline(std::chrono::steady_clock::time_point at);
 
   /// Holds for what is launched, copied and filled from now on.
   void set_order(WorkOrder order);

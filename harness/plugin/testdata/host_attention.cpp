@@ -185,6 +185,13 @@ int allocate_bytes(void** memory, size_t bytes) {
   return runtime_function<int (*)(void**, size_t)>("cudaMalloc")(memory, bytes);
 }
 
+int free_bytes(void* memory) { return runtime_function<int (*)(void*)>("cudaFree")(memory); }
+
+int undefine_bytes(void* memory, size_t bytes) {
+  const auto* control = runtime_function<kv_simt_control_fn>("kv_simt_control")(1);
+  return control->set_undefined(reinterpret_cast<uint64_t>(memory), bytes);
+}
+
 kv_status host_supports(const kv_attention_shape* s, kv_error* why) {
   const bool plain = s->mask_encoding == KV_MASK_NONE && !s->alibi && !s->sinks && !s->tree &&
                      s->rope == KV_ROPE_NONE && s->kv_scale == KV_SCALE_NONE && !s->value_in_key;

@@ -16,5 +16,7 @@ kv_status host_attend(const kv_attend_args* args, kv_error* why);
 /// The runtime that kverify has loaded.
 int copy_bytes(void* to, const void* from, size_t bytes, int kind);
 int allocate_bytes(void** memory, size_t bytes);  // cudaMalloc
+int free_bytes(void* memory);
+int undefine_bytes(void* memory, size_t bytes);  // CPU device: as if nobody had written them
 
 }  // namespace kv::testdata

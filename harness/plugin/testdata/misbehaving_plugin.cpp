@@ -16,7 +16,7 @@ using namespace kv::testdata;
 
 namespace {
 
-constexpr int kToDevice = 1, kToHost = 2;
+constexpr int kToDevice = 1, kToHost = 2, kOnDevice = 3;
 const std::vector<uint8_t> kRubbish(64, 0x2a);
 
 bool fault_is(const char* name) {
@@ -67,7 +67,32 @@ void coarsen(const DLTensor& lse) {
   copy_bytes(lse.data, bits.data(), bits.size() * 4, kToDevice);
 }
 
+/// Where the first token goes that is appended to the first row.
+void* first_slot(const kv_append_args& args) {
+  const DLTensor& key = args.cache.key;
+  int32_t page = 0, slot = 0;
+  copy_bytes(&slot, args.first_slots.data, 4, kToHost);
+  const int64_t column = slot / key.shape[1];
+  copy_bytes(&page, static_cast<char*>(args.cache.block_table.data) + 4 * column, 4, kToHost);
+  const int64_t element = page * key.strides[0] + slot % key.shape[1] * key.strides[1];
+  return static_cast<char*>(key.data) + element * (key.dtype.bits / 8);
+}
+
+/// The right bytes at `data`, by way of device memory of which the last `undefined` bytes are.
+void detour(void* data, size_t bytes, size_t undefined) {
+  void* other = nullptr;
+  allocate_bytes(&other, bytes);
+  copy_bytes(other, data, bytes, kOnDevice);
+  undefine_bytes(static_cast<char*>(other) + bytes - undefined, undefined);
+  copy_bytes(data, other, bytes, kOnDevice);
+  free_bytes(other);
+}
+
 void damage(const kv_attend_args& args) {
+  if (fault_is("undefined_output")) detour(args.output.data, 8, 2);
+  if (fault_is("undefined_lse")) detour(args.lse.data, 8, 4);
+  if (fault_is("detours")) detour(args.output.data, 8, 0), detour(args.lse.data, 8, 0);
+
   if (canary_sings(args)) copy_bytes(args.output.data, kRubbish.data(), 2, kToDevice);
   if (fault_is("writes_query")) copy_bytes(args.query.data, kRubbish.data(), 2, kToDevice);
   if (fault_is("writes_table"))
@@ -100,6 +125,8 @@ kv_status attend(const kv_attend_args* args, kv_error* why) {
 kv_status append(const kv_append_args* args, kv_error* why) {
   if (fault_is("idle")) return KV_OK;
   const kv_status status = host_append(args, why);
+  if (fault_is("undefined_key")) detour(first_slot(*args), 8, 2);
+  if (fault_is("detours")) detour(first_slot(*args), 8, 0);
   // The last byte of the pool: a slot that nobody has, unless every page is full.
   const DLTensor& key = args->cache.key;
   const int64_t last = (key.shape[0] * key.strides[0]) * (key.dtype.bits / 8) - 1;

@@ -191,7 +191,8 @@ typedef struct kv_simt_control_v1 {
   int (*clear_counters)(void);
   /* Rights of kernels (not of cudaMemcpy) on [address, address+bytes), inside one allocation. */
   int (*set_access)(uint64_t address, uint64_t bytes, uint32_t access);
-  /* Marks bytes as undefined again (as after cudaMalloc), or as defined. */
+  /* Completes launched work, and marks bytes as undefined again (as after cudaMalloc), or as
+   * defined. */
   int (*set_undefined)(uint64_t address, uint64_t bytes);
   int (*set_defined)(uint64_t address, uint64_t bytes);
   /* Adds a KV_SIMT_KIND_LEAK finding for each device allocation that is alive now. */
@@ -214,6 +215,14 @@ typedef struct kv_simt_control_v1 {
    * of kernels ran, as an lcov tracefile. Of what was collected with KV_SIMT_COLLECT_PROFILE. */
   int (*write_profile)(const char* path);
   int (*write_lcov)(const char* path);
+  /* Completes launched work. The first run of undefined bytes in [address, address+bytes), which
+   * must lie inside one allocation: its offset from `address`, and its length; a length of 0 means
+   * that every byte is defined. */
+  int (*first_undefined)(uint64_t address, uint64_t bytes, uint64_t* offset, uint64_t* length);
+  /* Adds a KV_SIMT_KIND_UNDEFINED finding for the first of these runs, if there is one and the
+   * check is on. `what` says in the message what the bytes are; where they came from stands there
+   * too. */
+  int (*report_undefined)(uint64_t address, uint64_t bytes, const char* what);
 } kv_simt_control_v1;
 
 /* Returns the table for `version`, or NULL when this library does not have it. */

@@ -110,13 +110,35 @@ int set_access(uint64_t address, uint64_t bytes, uint32_t access) {
       [&](Runtime& runtime) { return runtime.device.set_access(address, bytes, access); });
 }
 
-int set_undefined(uint64_t address, uint64_t bytes) {
-  return locked(
-      [&](Runtime& runtime) { return runtime.device.set_defined(address, bytes, false); });
+/// After what was issued before: a fill that still waits would make its bytes defined again.
+int mark(uint64_t address, uint64_t bytes, bool defined) {
+  return locked([&](Runtime& runtime) {
+    runtime.timeline.complete_all();
+    return runtime.device.set_defined(address, bytes, defined);
+  });
 }
 
-int set_defined(uint64_t address, uint64_t bytes) {
-  return locked([&](Runtime& runtime) { return runtime.device.set_defined(address, bytes, true); });
+int set_undefined(uint64_t address, uint64_t bytes) { return mark(address, bytes, false); }
+
+int set_defined(uint64_t address, uint64_t bytes) { return mark(address, bytes, true); }
+
+int first_undefined(uint64_t address, uint64_t bytes, uint64_t* offset, uint64_t* length) {
+  return locked([&](Runtime& runtime) -> kv::Result<void> {
+    if (!offset || !length) return kv::bad_input("first_undefined: a result is a null pointer");
+    runtime.timeline.complete_all();
+    KV_ASSIGN_OR_RETURN(const auto run, runtime.device.first_undefined(address, bytes));
+    *offset = run.offset;
+    *length = run.bytes;
+    return {};
+  });
+}
+
+int report_undefined(uint64_t address, uint64_t bytes, const char* what) {
+  return locked([&](Runtime& runtime) -> kv::Result<void> {
+    if (!what) return kv::bad_input("report_undefined: the description is a null pointer");
+    runtime.timeline.complete_all();
+    return runtime.device.report_undefined(address, bytes, what);
+  });
 }
 
 int check_leaks() {
@@ -206,6 +228,8 @@ constexpr kv_simt_control_v1 kTable = {
     .set_edge_counters = set_edge_counters,
     .write_profile = write_profile,
     .write_lcov = write_lcov,
+    .first_undefined = first_undefined,
+    .report_undefined = report_undefined,
 };
 
 }  // namespace

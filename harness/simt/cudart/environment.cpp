@@ -9,6 +9,8 @@
 namespace kv::simt::cudart {
 namespace {
 
+constexpr uint64_t kTimeLimitMax = 1'000'000;  // seconds
+
 Error bad_value(const char* variable, std::string_view got, const char* expected) {
   return bad_input(std::string("environment variable ") + variable + ": expected " + expected +
                    ", got \"" + std::string(got) + "\"");
@@ -33,6 +35,12 @@ Result<uint64_t> read_seed(std::string_view text) {
   return bad_value("KV_SIMT_SEED", text, "an unsigned 64-bit integer");
 }
 
+Result<uint64_t> read_time_limit(std::string_view text) {
+  const auto seconds = integer_of(text);
+  if (seconds && *seconds <= kTimeLimitMax) return *seconds;
+  return bad_value("KV_SIMT_TIME_LIMIT", text, "whole seconds, at most 1000000");
+}
+
 Result<uint32_t> read_checks(std::string_view text) {
   if (const auto checks = checks_named(text)) return *checks;
   return bad_value("KV_SIMT_CHECKS", text, kCheckNamesExpected);
@@ -42,8 +50,12 @@ Result<uint32_t> read_checks(std::string_view text) {
 
 Result<Environment> read_environment(const std::function<const char*(const char*)>& variable,
                                      const kv_simt_config& defaults) {
-  Environment environment{
-      .config = defaults, .report = {}, .report_json = {}, .profile = {}, .lcov = {}};
+  Environment environment{.config = defaults,
+                          .report = {},
+                          .report_json = {},
+                          .profile = {},
+                          .lcov = {},
+                          .time_limit_s = 0};
   kv_simt_config& config = environment.config;
   const char* const model = variable("KV_SIMT_MODEL");
   const char* const seed = variable("KV_SIMT_SEED");
@@ -56,6 +68,8 @@ Result<Environment> read_environment(const std::function<const char*(const char*
     const char* const value = variable(name);
     return std::string(value ? value : "");
   };
+  const char* const limit = variable("KV_SIMT_TIME_LIMIT");
+  if (limit) KV_ASSIGN_OR_RETURN(environment.time_limit_s, read_time_limit(limit));
   if (report) environment.report = report;
   environment.report_json = path("KV_SIMT_REPORT_JSON");
   environment.profile = path("KV_SIMT_PROFILE");

@@ -2,7 +2,8 @@
 // Contract: KV_SIMT_MODEL (80, 89, 90), KV_SIMT_SEED (an integer), KV_SIMT_CHECKS ("all", "none" or
 // a comma-separated list of memory, undefined, race, barrier, async, leak), KV_SIMT_REPORT (a file,
 // or - for standard error), KV_SIMT_REPORT_JSON (a file, to whose name the process id is added),
-// KV_SIMT_PROFILE and KV_SIMT_LCOV (files). A value that cannot be used is one Error.
+// KV_SIMT_PROFILE and KV_SIMT_LCOV (files), KV_SIMT_TIME_LIMIT (seconds that the process may go on
+// launching kernels; 0: for ever). A value that cannot be used is one Error.
 // Example:  KV_SIMT_MODEL=90 KV_SIMT_CHECKS=memory,race KV_SIMT_REPORT=- ./program
 #pragma once
 
@@ -18,6 +19,7 @@ struct Environment {
   kv_simt_config config;
   // Files; "" when not wanted.
   std::string report, report_json, profile, lcov;
+  uint64_t time_limit_s = 0;  // 0: none
 };
 
 /// `variable` returns the value of an environment variable, or null. `defaults` fills what no

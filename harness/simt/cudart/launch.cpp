@@ -108,6 +108,7 @@ cudaError_t error_of(LaunchStatus status) {
     case LaunchStatus::kMisaligned:
       return cudaErrorMisalignedAddress;
     case LaunchStatus::kHung:
+    case LaunchStatus::kLate:
       return cudaErrorLaunchTimeout;
     case LaunchStatus::kTrapped:
       return cudaErrorLaunchFailure;
@@ -135,6 +136,8 @@ cudaError_t execute(Runtime& runtime, const Prepared& prepared) {
   runtime.profiler.end(spec, prepared.info);
   const uint64_t after = runtime.device.counters().warp_instructions;
   runtime.timeline.advance(after > before ? after - before : 0);
+  runtime.tally.executed();
+  runtime.is_late |= status.ok() && *status == LaunchStatus::kLate;
   if (status.ok()) return error_of(*status);
   runtime.report_misuse(prepared.call, prepared.kernel + ": " + status.error().message);
   return status.error().kind == ErrorKind::kUnsupported ? cudaErrorNotSupported
@@ -210,6 +213,7 @@ cudaError_t launch(Runtime& runtime, const LaunchCall& call) {
                .kernel = record->name,
                .call = call.name,
                .info = info});
+  runtime.tally.issued();
   return runtime.submit(*stream,
                         {.run = [&runtime, prepared] { return execute(runtime, *prepared); }});
 }

@@ -28,12 +28,17 @@ std::string show(const uint32_t (&d)[3]) {
          ")";
 }
 
-void write_report_json(const Runtime& runtime) {
-  const std::string path = runtime.report_json_path + "." + std::to_string(getpid());
-  const std::string text = report_json(runtime.device);
+std::string of_process(const std::string& path) { return path + "." + std::to_string(getpid()); }
+
+bool write_file(const std::string& path, const std::string& text) {
   std::FILE* const file = std::fopen(path.c_str(), "we");
   const bool written = file && std::fputs(text.c_str(), file) >= 0;
-  if ((file && std::fclose(file) != 0) || !written) {
+  return (!file || std::fclose(file) == 0) && written;
+}
+
+void write_report_json(const Runtime& runtime) {
+  const std::string path = of_process(runtime.report_json_path);
+  if (!write_file(path, report_json(runtime.device, runtime.is_late))) {
     notice("KV_SIMT_REPORT_JSON: cannot write " + path);
   }
 }
@@ -81,11 +86,18 @@ std::string report(const Device& device) {
   return text;
 }
 
-std::string report_json(const Device& device) {
+bool write_refusal(const std::string& path, const std::string& sentence, int status) {
+  const nlohmann::ordered_json json = {{"refused", sentence}, {"status", status}};
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+  return write_file(of_process(path), json.dump(1, ' ', false, kReplace) + "\n");
+}
+
+std::string report_json(const Device& device, bool is_late) {
   nlohmann::ordered_json json;
   json["launches"] = device.counters().launches;
   json["sm"] = device.config().model_sm;
   json["schedule_seed"] = device.config().schedule_seed;
+  json["time_limit_met"] = is_late;
   json["findings_not_kept"] = device.finding_count() - device.findings().size();
   auto& list = json["findings"] = nlohmann::ordered_json::array();
   for (const kv_simt_finding& f : device.findings()) {
@@ -116,11 +128,7 @@ void write_report(const Runtime& runtime) {
   std::fflush(stdout);  // what the program said comes first
   if (runtime.report_path == "-") {
     std::fputs(text.c_str(), stderr);
-    return;
-  }
-  std::FILE* file = std::fopen(runtime.report_path.c_str(), "w");
-  const bool written = file && std::fputs(text.c_str(), file) >= 0;
-  if ((file && std::fclose(file) != 0) || !written) {
+  } else if (!write_file(runtime.report_path, text)) {
     notice("KV_SIMT_REPORT: cannot write " + runtime.report_path);
   }
 }
@@ -147,6 +155,7 @@ void finish() {
     if (!runtime.report_json_path.empty()) write_report_json(runtime);
   }
   write_profiles(runtime);
+  runtime.tally.end();
   runtime.is_finished = true;
 }
 

@@ -1,6 +1,9 @@
 #include "harness/simt/cudart/runtime.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -14,7 +17,20 @@ namespace kv::simt::cudart {
 namespace {
 
 constexpr uint64_t kMemoryBytesDefault = uint64_t{8} << 30;
-constexpr int kExitBadInput = 2;
+constexpr int kExitBadInput = 2, kExitEnvironment = 3;
+
+/// Ends the process with a sentence: to whoever wants a report instead of one, or to a person.
+[[noreturn]] void refuse(const std::string& sentence, int status) {
+  const char* const report = std::getenv("KV_SIMT_REPORT_JSON");
+  if (report && report[0] && write_refusal(report, sentence, status)) _exit(status);
+  refuse_to_run(sentence, status);
+}
+
+Device& device_of_this_machine() {
+  const Result<void> available = Device::available();
+  if (!available.ok()) refuse(available.error().message, kExitEnvironment);
+  return Device::instance();
+}
 
 kv_simt_finding host_finding(uint32_t kind, const std::string& message) {
   kv_simt_finding finding = {};
@@ -32,20 +48,25 @@ Runtime& Runtime::instance() {
 }
 
 Runtime::Runtime()
-    : device(Device::instance()),
+    : device(device_of_this_machine()),
       memory(device),
       mutations(device),
       profiler(device),
       images(device, mutations, profiler) {
   default_pool = pools.insert({});
   const auto environment = read_environment(std::getenv, device.config());
-  if (!environment.ok()) refuse_to_run(environment.error().message, kExitBadInput);
+  if (!environment.ok()) refuse(environment.error().message, kExitBadInput);
   report_path = environment->report;
   report_json_path = environment->report_json;
   profile_path = environment->profile;
   lcov_path = environment->lcov;
+  if (!report_json_path.empty()) tally.keep_at(report_json_path);
+  if (environment->time_limit_s > 0) {
+    device.set_deadline(std::chrono::steady_clock::now() +
+                        std::chrono::seconds(environment->time_limit_s));
+  }
   const auto configured = configure(environment->config);
-  if (!configured.ok()) refuse_to_run(configured.error().message, kExitBadInput);
+  if (!configured.ok()) refuse(configured.error().message, kExitBadInput);
 }
 
 Work Runtime::as_work(const Operation& operation, std::vector<WorkId> after) {

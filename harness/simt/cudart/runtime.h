@@ -20,6 +20,7 @@
 #include "harness/simt/cudart/mutations.h"
 #include "harness/simt/cudart/profiler.h"
 #include "harness/simt/cudart/stream.h"
+#include "harness/simt/cudart/tally.h"
 #include "harness/simt/cudart/timeline.h"
 #include "harness/simt/device.h"
 
@@ -79,6 +80,8 @@ class Runtime {
   cudaError_t device_error = cudaSuccess;  // sticky: the context is lost
   std::string report_path, report_json_path, profile_path, lcov_path;  // see environment.h
   size_t findings_reported = 0;
+  Tally tally;
+  bool is_late = false;      // the time limit was met
   bool is_finished = false;  // the process is ending: every call is refused
 
  private:

@@ -114,7 +114,7 @@ void note_spin(Access& a, uint64_t value) {
   if (!(a.i->flags & access_flags::kStrong)) return;
   const uint32_t pc = pc_of(w, a.i);
   if (w.spin_pc == pc && w.spin_value == value) {
-    if (++w.spins >= 4) w.slice = 0, w.spins = 4;
+    if (++w.spins >= kSpins) w.slice = 0, w.spins = kSpins;
   } else {
     w.spins = 0;
   }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <optional>
 
 #include "harness/simt/exec/launch.h"
 #include "harness/simt/exec/module_state.h"
@@ -14,6 +16,7 @@ namespace kv::simt {
 namespace {
 
 constexpr uint32_t kFindingsMax = 64;
+constexpr size_t kUndefinedCopiesMax = 256;
 constexpr uint64_t kMemoryBytes = uint64_t{8} << 30;
 
 kv_simt_config default_config() {
@@ -46,21 +49,38 @@ struct Device::State {
   std::span<uint8_t> edges;  // of the caller
   uint32_t race_clock = 0;   // of blocks: everything up to it is older than the next launch
   StreamRaces streams;
+  std::optional<std::chrono::steady_clock::time_point> deadline;
+  /// Copies of undefined bytes from device to device, the latest last: the origin of what they
+  /// left.
+  struct UndefinedCopy {
+    uint64_t to = 0, from = 0, bytes = 0;
+  };
+  std::deque<UndefinedCopy> undefined_copies;
+
+  void note_undefined_copy(const UndefinedCopy& copy) {
+    if (undefined_copies.size() == kUndefinedCopiesMax) undefined_copies.pop_front();
+    undefined_copies.push_back(copy);
+  }
+  /// Why the undefined byte at `address` is undefined, as far as that is known.
+  std::string origin_of(uint64_t address);
 
   void api_finding(const std::string& message, uint64_t address = 0, uint64_t bytes = 0) {
     kv_simt_finding f = {};
     f.kind = KV_SIMT_KIND_API;
     f.address = address;
     f.access_bytes = uint32_t(std::min<uint64_t>(bytes, UINT32_MAX));
-    if (address) {
-      if (const Extent* e = space.nearest(address)) {
-        f.allocation_base = e->base;
-        f.allocation_bytes = e->bytes;
-        f.allocation_number = space.number(*e);
-      }
-    }
+    if (address) name_allocation(&f);
     copy_text(f.message, message);
     log.add(f);
+  }
+
+  /// The allocation nearest to the finding's address.
+  void name_allocation(kv_simt_finding* f) {
+    const Extent* const e = space.nearest(f->address);
+    if (!e) return;
+    f->allocation_base = e->base;
+    f->allocation_bytes = e->bytes;
+    f->allocation_number = space.number(*e);
   }
 
   /// The live extent that holds the whole range, or an error and a finding.
@@ -107,6 +127,8 @@ struct Device::State {
   void report_unsupported(const Kernel& kernel, const Error& error);
 };
 
+Result<void> Device::available() { return AddressSpace::reserve(); }
+
 Device& Device::instance() {
   static Device device;
   return device;
@@ -151,7 +173,10 @@ void Device::reset() {
   s.allocations_left = s.config.fail_allocation;
   s.streams.set_order({});
   s.streams.forget();
+  s.undefined_copies.clear();
 }
+
+void Device::set_deadline(std::chrono::steady_clock::time_point at) { state_->deadline = at; }
 
 void Device::set_order(WorkOrder order) { state_->streams.set_order(std::move(order)); }
 
@@ -212,7 +237,10 @@ Result<void> Device::copy(uint64_t to, uint64_t from, uint64_t bytes) {
     s.space.set_defined(*target, to, bytes, true);
     return {};
   }
-  if (!s.space.defined(*source, from, bytes)) target->flags &= ~uint32_t{Extent::kDefined};
+  if (!s.space.defined(*source, from, bytes)) {
+    target->flags &= ~uint32_t{Extent::kDefined};
+    s.note_undefined_copy({.to = to, .from = from, .bytes = bytes});
+  }
   bits::copy(AddressSpace::bits(), AddressSpace::bit(to), AddressSpace::bits(),
              AddressSpace::bit(from), bytes);
   return {};
@@ -253,6 +281,42 @@ Result<void> Device::set_defined(uint64_t address, uint64_t bytes, bool defined)
   return {};
 }
 
+Result<Device::UndefinedRun> Device::first_undefined(uint64_t address, uint64_t bytes) {
+  State& s = *state_;
+  if (bytes == 0) return UndefinedRun{};
+  KV_ASSIGN_OR_RETURN(Extent * extent, s.whole(address, bytes, "first_undefined"));
+  const uint64_t offset = s.space.first(*extent, address, bytes, false);
+  if (offset == bytes) return UndefinedRun{};
+  return UndefinedRun{offset, s.space.first(*extent, address + offset, bytes - offset, true)};
+}
+
+std::string Device::State::origin_of(uint64_t address) {
+  const auto copy = std::find_if(undefined_copies.rbegin(), undefined_copies.rend(),
+                                 [&](const UndefinedCopy& c) { return address - c.to < c.bytes; });
+  if (copy == undefined_copies.rend())
+    return "nobody has written it, or what was stored there was undefined";
+  const uint64_t from = copy->from + (address - copy->to);
+  return "it was copied from " + hex(from) + ", " + extent_name(space, from) +
+         ", where nobody had written it";
+}
+
+Result<void> Device::report_undefined(uint64_t address, uint64_t bytes, std::string_view what) {
+  State& s = *state_;
+  KV_ASSIGN_OR_RETURN(const UndefinedRun run, first_undefined(address, bytes));
+  if (run.bytes == 0 || !(s.config.checks & KV_SIMT_CHECK_UNDEFINED)) return {};
+  const uint64_t at = address + run.offset;
+  kv_simt_finding f = {};
+  f.kind = KV_SIMT_KIND_UNDEFINED;
+  f.address = at;
+  f.access_bytes = uint32_t(std::min<uint64_t>(run.bytes, UINT32_MAX));
+  s.name_allocation(&f);
+  copy_text(f.message, std::string(what) + ": " + std::to_string(run.bytes) +
+                           " undefined bytes at " + hex(at) + " (" + extent_name(s.space, at) +
+                           "); " + s.origin_of(at));
+  s.log.add(f);
+  return {};
+}
+
 // --- modules
 
 Result<LoadedModule*> Device::load_module(std::string ptx_text) {
@@ -286,6 +350,7 @@ void Device::State::fill_launch(const LaunchSpec& spec, Kernel& kernel, LaunchSt
   cold->log = &log;
   cold->space = &space;
   cold->config = config;
+  cold->deadline = deadline;
   cold->number = launches;
   cold->unique = ++unique;
   cold->grid = spec.grid;

@@ -12,6 +12,8 @@ namespace {
 constexpr int64_t kTurn = 1 << 14;     // warp instructions of one warp in one turn
 constexpr size_t kResidentMax = 1024;  // blocks resident of an ordinary launch
 constexpr uint64_t kDefaultBudget = 2'000'000'000;
+/// Slices in a row in which warps did nothing but read again a value that did not change.
+constexpr uint64_t kIdleMax = 4'000'000;
 
 /// A permutation of [0, n) without memory: a four-round Feistel network over the next even number
 /// of bits, walked until the result is inside.
@@ -31,6 +33,11 @@ uint64_t permuted(uint64_t seed, uint64_t n, uint64_t k) {
     k = left << half | right;
   } while (k >= n);
   return k;
+}
+
+/// "3", or "3 to 7"
+std::string range_name(uint32_t first, uint32_t last) {
+  return std::to_string(first) + (last > first ? " to " + std::to_string(last) : "");
 }
 
 class Grid {
@@ -89,6 +96,15 @@ class Grid {
     if (w.stop == Stop::kMisaligned) return end(LaunchStatus::kMisaligned);
     if (w.stop == Stop::kTrap) return end(LaunchStatus::kTrapped);
     if (w.stop == Stop::kAssert) return end(LaunchStatus::kAsserted);
+    idle_slices_ = w.stop == Stop::kSlice && w.spins >= kSpins ? idle_slices_ + 1 : 0;
+    if (idle_slices_ >= kIdleMax) {
+      report_hang("every warp that is not at a barrier waits for a value that nobody changes");
+      return end(LaunchStatus::kHung);
+    }
+    if (cold_.deadline && std::chrono::steady_clock::now() >= *cold_.deadline) {
+      report_hang("the time limit is over");
+      return end(LaunchStatus::kLate);
+    }
     if (executed_ >= budget_ && !(w.stop == Stop::kDone && everything_done())) {
       report_hang("the instruction budget of " + std::to_string(budget_) +
                   " warp instructions is spent");
@@ -198,25 +214,57 @@ class Grid {
     }
   }
 
-  /// One finding with the positions of the warps of the first few resident blocks.
-  void report_hang(const std::string& why, uint32_t kind = KV_SIMT_KIND_HANG) {
-    std::string text = why;
-    Warp* first = nullptr;
-    size_t named = 0;
+  /// " waits at barrier 0, a.cu:3"
+  static std::string position(BlockPlace& place, uint32_t warp) {
+    Warp& w = place.warp(warp);
+    const bool waits = place.state(warp) == WarpState::kWaiting;
+    const ptx::Instruction* source = meta_of(w, at(w, waits ? w.pc - 1 : w.pc)).source;
+    return (waits ? " waits at barrier " + std::to_string(w.barrier_id) + ", " : " is at ") +
+           (source ? place_name(*source) : "its end");
+  }
+
+  /// Where every warp of the resident blocks is that has not ended: warps of a block at one place
+  /// in one clause, and blocks in which it is the same in all. Cut where a finding has no more
+  /// room.
+  std::string positions() {
+    std::vector<std::pair<std::string, std::vector<uint64_t>>> clauses;  // and their blocks
+    for (BlockPlace* place : resident_) {
+      std::string clause;
+      for (uint32_t k = 0, last = 0; k < place->warps(); k = last + 1) {
+        last = k;
+        if (place->state(k) == WarpState::kDone) continue;
+        const std::string where = position(*place, k);
+        while (last + 1 < place->warps() && place->state(last + 1) != WarpState::kDone &&
+               position(*place, last + 1) == where) {
+          ++last;
+        }
+        clause += (clause.empty() ? " warp " : ", warp ") + range_name(k, last) + where;
+      }
+      if (clause.empty()) continue;
+      if (clauses.empty() || clauses.back().first != clause) clauses.push_back({clause, {}});
+      clauses.back().second.push_back(place->block().index);
+    }
+    std::string text;
+    for (const auto& [clause, blocks] : clauses) {
+      text += "; block " + std::to_string(blocks[0]);
+      if (blocks.size() > 1) text += " and " + std::to_string(blocks.size() - 1) + " more like it:";
+      text += clause;
+    }
+    return text;
+  }
+
+  Warp* first_alive() {
     for (BlockPlace* place : resident_) {
       for (uint32_t k = 0; k < place->warps(); ++k) {
-        if (place->state(k) == WarpState::kDone) continue;
-        Warp& w = place->warp(k);
-        if (!first) first = &w;
-        if (++named > 6) continue;
-        const bool waits = place->state(k) == WarpState::kWaiting;
-        const uint32_t pc = waits ? w.pc - 1 : w.pc;
-        text += "; block " + std::to_string(place->block().index) + " warp " + std::to_string(k) +
-                (waits ? " waits at barrier " + std::to_string(w.barrier_id) + ", " : " is at ") +
-                place_name(*meta_of(w, at(w, pc)).source);
+        if (place->state(k) != WarpState::kDone) return &place->warp(k);
       }
     }
-    if (named > 6) text += "; and " + std::to_string(named - 6) + " more";
+    return nullptr;
+  }
+
+  void report_hang(const std::string& why, uint32_t kind = KV_SIMT_KIND_HANG) {
+    Warp* const first = first_alive();
+    const std::string text = why + positions();
     if (!first) return;
     const Ins* i = at(*first, first->pc ? first->pc - 1 : 0);
     const auto lane = uint32_t(__builtin_ctz(first->active ? first->active : 1));
@@ -230,7 +278,7 @@ class Grid {
   uint32_t shared_bytes_;
   BlockPlaces& places_;
   uint64_t blocks_ = 0, next_ = 0, seed_ = 0, step_ = 0;
-  uint64_t budget_ = 0, executed_ = 0;
+  uint64_t budget_ = 0, executed_ = 0, idle_slices_ = 0;
   size_t limit_ = 1, wanted_ = 1, used_ = 0, idle_ = 0;
   std::vector<BlockPlace*> resident_, free_;
   std::vector<int64_t> left_;

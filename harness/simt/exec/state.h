@@ -2,7 +2,9 @@
 // Contract: for code of the base instruction set; uses the standard library freely.
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -92,6 +94,7 @@ struct LaunchCold {
   FindingLog* log = nullptr;
   AddressSpace* space = nullptr;
   kv_simt_config config = {};
+  std::optional<std::chrono::steady_clock::time_point> deadline;
   uint64_t number = 0;
   uint64_t unique = 0;                // never used twice, not even after reset
   uint32_t clock_max = 0;             // the highest clock of a block so far

@@ -24,6 +24,9 @@ struct MatrixMemo {
   alignas(64) double values[16 * 32] = {};
 };
 
+/// So often in a row a warp reads the same value at the same place before others get a turn.
+inline constexpr uint8_t kSpins = 4;
+
 /// Settings of a launch that handlers read.
 struct LaunchState {
   Extent** hints = nullptr;  // last extent used by each memory instruction

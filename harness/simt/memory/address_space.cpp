@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "harness/core/check.h"
@@ -16,14 +17,26 @@ constexpr uint64_t align_up(uint64_t value, uint64_t align) {
   return (value + align - 1) / align * align;
 }
 
-void reserve(uint64_t base, uint64_t bytes) {
+Result<void> reserve_at(uint64_t base, uint64_t bytes) {
   void* const wanted = reinterpret_cast<void*>(base);
   void* const got = mmap(wanted, bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  KV_CHECK(got == wanted,
-           "the CPU device could not reserve its address range: " + std::to_string(bytes >> 30) +
-               " GiB at " + std::to_string(base) + ". Check `ulimit -v` and vm.overcommit_memory");
+  if (got != wanted) {
+    return environment_error(
+        "the CPU device could not reserve its address range of " + std::to_string(bytes >> 30) +
+        " GiB (" + std::strerror(errno) +
+        "): it needs `ulimit -v unlimited`, and vm.overcommit_memory must not be 2");
+  }
   madvise(wanted, bytes, MADV_DONTDUMP);
+  return {};
+}
+
+Result<void> reserve_all() {
+  const uint64_t bytes = layout::kEnd - layout::kHeapBase;
+  KV_RETURN_IF_ERROR(reserve_at(layout::kHeapBase, bytes));
+  KV_RETURN_IF_ERROR(reserve_at(layout::kBitsBase, bytes / 8));
+  KV_RETURN_IF_ERROR(reserve_at(layout::kWriterBase, bytes * 4));
+  return reserve_at(layout::kReaderBase, bytes * 4);
 }
 
 uint8_t* at(uint64_t address) { return reinterpret_cast<uint8_t*>(address); }
@@ -57,13 +70,12 @@ AddressSpace& AddressSpace::instance() {
   return space;
 }
 
-AddressSpace::AddressSpace() {
-  const uint64_t bytes = layout::kEnd - layout::kHeapBase;
-  reserve(layout::kHeapBase, bytes);
-  reserve(layout::kBitsBase, bytes / 8);
-  reserve(layout::kWriterBase, bytes * 4);
-  reserve(layout::kReaderBase, bytes * 4);
+const Result<void>& AddressSpace::reserve() {
+  static const Result<void> reserved = reserve_all();
+  return reserved;
 }
+
+AddressSpace::AddressSpace() { KV_CHECK(reserve().ok(), reserve().error().message); }
 
 const AddressSpace::Record& AddressSpace::record(const Extent& extent) const {
   return extent.base < layout::kSymbolBase ? heap_records_[extent.index]
@@ -273,18 +285,25 @@ void AddressSpace::set_defined(Extent& extent, uint64_t address, uint64_t bytes,
 }
 
 bool AddressSpace::defined(const Extent& extent, uint64_t address, uint64_t bytes) const {
-  if (extent.flags & Extent::kDefined) return true;
-  if (!(extent.flags & Extent::kSparse)) return bits::all(bits(), bit(address), bytes);
+  return first(extent, address, bytes, false) == bytes;
+}
+
+uint64_t AddressSpace::first(const Extent& extent, uint64_t address, uint64_t bytes,
+                             bool defined) const {
+  if (extent.flags & Extent::kDefined) return defined ? 0 : bytes;
+  const auto find = defined ? bits::first_set : bits::first_clear;
+  if (!(extent.flags & Extent::kSparse)) return find(bits(), bit(address), bytes);
   const auto& touched = record(extent).touched;
   for (uint64_t done = 0; done < bytes;) {  // untouched granules have stale bits
     const uint64_t granule = (address + done - extent.base) / kGranule;
     const uint64_t end = extent.base + (granule + 1) * kGranule;
     const uint64_t part = std::min(bytes - done, end - (address + done));
-    if (!(touched[granule / 64] >> (granule % 64) & 1)) return false;
-    if (!bits::all(bits(), bit(address + done), part)) return false;
+    const bool known = touched[granule / 64] >> (granule % 64) & 1;
+    const uint64_t found = known ? find(bits(), bit(address + done), part) : defined ? part : 0;
+    if (found < part) return done + found;
     done += part;
   }
-  return true;
+  return bytes;
 }
 
 std::vector<const Extent*> AddressSpace::live_allocations() const {

@@ -25,7 +25,9 @@ class AddressSpace {
   static constexpr uint64_t kGranule = 64 << 10;
   static constexpr uint64_t kSparseFrom = 4 << 20;
 
-  /// Reserves the range on first use; aborts with a sentence if the machine refuses.
+  /// Reserves the range on first use; an error, the same each time, if the machine refuses.
+  static const Result<void>& reserve();
+  /// Aborts where reserve() fails: ask that first.
   static AddressSpace& instance();
 
   void set_limit(uint64_t bytes) { limit_ = bytes; }
@@ -61,6 +63,8 @@ class AddressSpace {
   static uint64_t bit(uint64_t address) { return address - layout::kHeapBase; }
   void set_defined(Extent& extent, uint64_t address, uint64_t bytes, bool defined);
   bool defined(const Extent& extent, uint64_t address, uint64_t bytes) const;
+  /// Offset from `address` of the first byte that is defined, or that is not; `bytes` if none is.
+  uint64_t first(const Extent& extent, uint64_t address, uint64_t bytes, bool defined) const;
 
   std::vector<const Extent*> live_allocations() const;
 

@@ -53,14 +53,27 @@ void put(uint8_t* array, uint64_t bit, uint32_t count, uint64_t value) {
   }
 }
 
-uint64_t first_clear(const uint8_t* array, uint64_t bit, uint64_t count) {
+namespace {
+
+/// Index of the first bit that differs from those of `same`, all ones or all zeros.
+uint64_t first_other(const uint8_t* array, uint64_t bit, uint64_t count, uint64_t same) {
   for (uint64_t done = 0; done < count;) {
     const uint32_t part = uint32_t(std::min<uint64_t>(64, count - done));
-    const uint64_t missing = ~get(array, bit + done, part) & low_mask(part);
-    if (missing) return done + uint64_t(__builtin_ctzll(missing));
+    const uint64_t others = (get(array, bit + done, part) ^ same) & low_mask(part);
+    if (others) return done + uint64_t(__builtin_ctzll(others));
     done += part;
   }
   return count;
+}
+
+}  // namespace
+
+uint64_t first_clear(const uint8_t* array, uint64_t bit, uint64_t count) {
+  return first_other(array, bit, count, ~uint64_t{0});
+}
+
+uint64_t first_set(const uint8_t* array, uint64_t bit, uint64_t count) {
+  return first_other(array, bit, count, 0);
 }
 
 bool all(const uint8_t* array, uint64_t bit, uint64_t count) {

@@ -48,6 +48,19 @@ TEST(Bits, FirstClearNamesTheFirstHole) {
   }
 }
 
+/// Fails when the first set bit is missed at the edge of a byte or word, or sought outside.
+TEST(Bits, FirstSetNamesTheFirstOne) {
+  std::vector<uint8_t> array(kBits / 8, 0);
+  set(array.data(), 0, 3);
+  set(array.data(), 193, 5);
+  EXPECT_EQ(first_set(array.data(), 3, 190), 190u);
+  for (uint64_t one = 3; one < 193; ++one) {
+    set(array.data(), one, 1);
+    EXPECT_EQ(first_set(array.data(), 3, 190), one - 3);
+    clear(array.data(), one, 1);
+  }
+}
+
 TEST(Bits, GetReturnsWhatPutStored) {
   const uint64_t value = 0x0123456789abcdef;
   for (uint32_t first = 0; first < 16; ++first) {

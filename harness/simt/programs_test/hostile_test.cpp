@@ -182,6 +182,11 @@ TEST_F(Hostile, ControlTable) {
   EXPECT_EQ(control().finding(0, &finding), -1);
   EXPECT_EQ(control().set_access(0x1234, 16, KV_SIMT_ACCESS_NONE), -1);
   EXPECT_EQ(control().set_undefined(0x1234, 16), -1);
+  uint64_t offset = 0, length = 0;
+  EXPECT_EQ(control().first_undefined(0x1234, 16, &offset, &length), -1);
+  EXPECT_EQ(control().first_undefined(0x1234, 16, nullptr, &length), -1);
+  EXPECT_EQ(control().report_undefined(0x1234, 16, "what"), -1);
+  EXPECT_EQ(control().report_undefined(0x1234, 16, nullptr), -1);
 }
 
 }  // namespace

@@ -53,6 +53,42 @@ TEST_F(Memory, EveryDirection) {
   EXPECT_EQ(host, std::vector<int>({1, 1, 2, 4}));
 }
 
+uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
+
+/// A fill waits until somebody needs it. Fails when a mark is made before fills issued earlier.
+TEST_F(Memory, AMarkComesAfterWhatWasIssuedBefore) {
+  int* a = upload(std::vector<int>(4, 0));
+  uint64_t offset = 0, length = 0;
+  ASSERT_EQ(cudaMemset(a, 1, 16), cudaSuccess);
+  ASSERT_EQ(control().set_undefined(address_of(a) + 4, 8), 0);
+  ASSERT_EQ(control().first_undefined(address_of(a), 16, &offset, &length), 0);
+  EXPECT_EQ(offset, 4u);
+  EXPECT_EQ(length, 8u);
+  EXPECT_EQ(download(a, 1)[0], 0x01010101) << "the fill itself was executed";
+  ASSERT_EQ(cudaMemset(a, 1, 16), cudaSuccess);
+  ASSERT_EQ(control().first_undefined(address_of(a), 16, &offset, &length), 0);
+  EXPECT_EQ(length, 0u) << "a later fill defines them";
+}
+
+/// Fails when copies lose what is undefined, or the report its origin.
+TEST_F(Memory, UndefinedBytesOfACopyAreFoundWithTheirOrigin) {
+  int *whole = upload(std::vector<int>(4, 0)), *partial = nullptr, *target = nullptr;
+  ASSERT_EQ(cudaMalloc(&partial, 16), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(&target, 16), cudaSuccess);
+  ASSERT_EQ(cudaMemcpy(partial, whole, 12, cudaMemcpyDeviceToDevice), cudaSuccess);
+  ASSERT_EQ(cudaMemcpy(target, whole, 16, cudaMemcpyDeviceToDevice), cudaSuccess);
+  EXPECT_EQ(control().report_undefined(address_of(target), 16, "the result"), 0);
+  EXPECT_EQ(findings().size(), 0u) << "the twin";
+  ASSERT_EQ(cudaMemcpy(target, partial, 16, cudaMemcpyDeviceToDevice), cudaSuccess);
+  EXPECT_EQ(control().report_undefined(address_of(target), 16, "the result"), 0);
+  ASSERT_EQ(findings().size(), 1u);
+  EXPECT_EQ(findings()[0].kind, uint32_t{KV_SIMT_KIND_UNDEFINED});
+  const std::string message = findings()[0].message;
+  EXPECT_EQ(message.rfind("the result: 4 undefined bytes at ", 0), 0u) << message;
+  EXPECT_NE(message.find("it was copied from "), std::string::npos) << message;
+  EXPECT_NE(message.find("offset 12 of allocation 2 "), std::string::npos) << message;
+}
+
 TEST_F(Memory, WrongDirectionsAndRangesAreRefusedAndFound) {
   std::vector<int> host(8);
   int* a = upload(std::vector<int>(4, 0));
