@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -131,6 +132,88 @@ TEST_F(Exec, TheProgramsOwnStatusIsPassedOn) {
   EXPECT_EQ(run_kverify({"exec", "--", "sh", "-c", kFixed + "; exit 9"}).status, 9);
   const Ran killed = run_kverify({"exec", "--", "sh", "-c", kFaulty + "; kill -9 $$"});
   EXPECT_EQ(killed.status, 1) << "findings come first";
+}
+
+Ran how_it_ends(const std::string& how, std::vector<std::string> options = {}) {
+  options.insert(options.begin(), "exec");
+  options.insert(options.end(), {"--", kBin + "how_it_ends", how});
+  return run_kverify(options);
+}
+
+/// Fails when launches are counted, or findings told, only by a process that ends as it should.
+TEST_F(Exec, AnEndWithoutExitHandlersLosesNothing) {
+  const Ran left = how_it_ends("_exit");
+  EXPECT_EQ(left.status, 7);
+  EXPECT_SAYS(left.err, "kverify: 0 findings in 1 launch ");
+  EXPECT_SAYS(left.err, "the program ended with status 7\n");
+  EXPECT_SAYS(left.err, "1 process ended by a signal or by _exit, so leaks were not looked for\n");
+  const Ran found = how_it_ends("overrun");
+  EXPECT_EQ(found.status, 1);
+  EXPECT_SAYS(found.err, "out of bounds: ");
+  EXPECT_SAYS(found.err, "kverify: 1 finding in 1 launch ");
+  const Ran died = how_it_ends("signal");
+  EXPECT_EQ(died.status, 139);
+  EXPECT_SAYS(died.err, "kverify: 0 findings in 1 launch ");
+  EXPECT_SAYS(died.err, "the program was ended by signal 11 (Segmentation fault)\n");
+  const Ran unawaited = how_it_ends("unawaited");
+  EXPECT_EQ(unawaited.status, 5) << "nothing was checked";
+  EXPECT_SAYS(unawaited.err, "of 1 launch only 0 had been executed by then\n");
+  const Ran whole = how_it_ends("return");
+  EXPECT_EQ(whole.status, 0);
+  EXPECT_EQ(whole.err.find("_exit"), std::string::npos) << whole.err;
+}
+
+/// Fails when a wait that cannot end goes on until the budget of instructions is spent, or when the
+/// report leaves out a warp.
+TEST_F(Exec, ASpinIsAFindingWithEveryWarp) {
+  const Ran ran = how_it_ends("spin");
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_SAYS(ran.err,
+              "waits for a value that nobody changes; block 0 warp 0 waits at barrier 0, ");
+  EXPECT_SAYS(ran.err, "docs/how_it_ends.cu:20, warp 1 to 2 is at ");
+}
+
+/// Fails when a kernel that is busy for ever, or a program that is, has no end, or when the code
+/// does not say that it was time.
+TEST_F(Exec, TheTimeLimitEndsKernelsAndPrograms) {
+  const Ran kernel = how_it_ends("count", {"--time-limit", "1"});
+  EXPECT_EQ(kernel.status, 6);
+  EXPECT_SAYS(kernel.err,
+              "hang: the time limit is over; block 0 and 1 more like it: warp 0 is at ");
+  EXPECT_SAYS(kernel.err, "kverify: the time limit of 1 s is over (--time-limit)\n");
+  EXPECT_SAYS(kernel.err, "the program ended with status 8\n");
+  const Ran host = how_it_ends("host", {"--time-limit", "1"});
+  EXPECT_EQ(host.status, 6);
+  EXPECT_SAYS(host.err, "the program did not end, and was killed\n");
+}
+
+/// Fails when the device aborts where it finds no room for its addresses.
+TEST_F(Exec, AMachineWithoutRoomIsOneLine) {
+  const Ran ran = run_kverify({"exec", "--", "/bin/sh", "-c", "ulimit -v 4000000; exec " + kFixed});
+  EXPECT_EQ(ran.status, 3);
+  EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  EXPECT_SAYS(ran.err, "could not reserve its address range");
+}
+
+/// Fails when a suppression that nothing needs any more stays unnoticed.
+TEST_F(Exec, UnusedSuppressionsAreNamed) {
+  const std::string list =
+      stored("list", "undefined-data docs/scale_rows.cu:10 known\nrace old.cu:3 fixed long ago\n");
+  const Ran ran = run_kverify({"exec", "--suppress", list, "--json", "--", kFaulty});
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_SAYS(ran.err, "note: nothing was suppressed by race at old.cu:3 (fixed long ago)\n");
+  const auto json = nlohmann::json::parse(ran.out.substr(ran.out.find('{')));
+  ASSERT_EQ(json["suppressions_unused"].size(), 1u);
+  EXPECT_EQ(json["suppressions_unused"][0]["file"], "old.cu");
+}
+
+TEST_F(Exec, TwoOptionsCannotWriteOneFile) {
+  const std::string file = folder_ + "/out";
+  const Ran ran = run_kverify({"exec", "--profile", file, "--lcov",
+                               folder_ + "/../" + fs::path(folder_).filename().string() + "/out",
+                               "--", kFixed});
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_SAYS(ran.err, "--lcov: expected another file than that of --profile, got '");
 }
 
 TEST_F(Exec, ErrorsSayWhatToDo) {

@@ -136,6 +136,14 @@ TEST_F(CliTest, NumbersAreNeitherWrappedNorNaN) {
   }
 }
 
+/// Fails when one output silently replaces another.
+TEST_F(CliTest, TwoOutputsCannotBeOneFile) {
+  const std::string file = folder_ + "/out";
+  const Ran ran = check_with(kHost, "none", {"--cases", "1", "--junit", file, "--sarif", file});
+  EXPECT_EQ(ran.status, 2) << ran.out;
+  EXPECT_SAYS(ran.err, "--sarif: expected another file than that of --junit, got '" + file + "'");
+}
+
 TEST_F(CliTest, SuppressionsMustBeReadableAndReasoned) {
   const std::string path = folder_ + "/accepted.txt";
   std::ofstream(path) << "race tile.cuh:7\n";

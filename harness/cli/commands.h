@@ -244,9 +244,11 @@ struct ExecOptions {
   uint32_t model_sm = 80;
   std::string suppressions_path;         // "": none
   std::string profile_path, lcov_path;   // "": none
+  uint64_t time_limit_s = 600;           // 0: none
   std::optional<std::string> json_path;  // "": standard output
 };
-/// Runs a CUDA program on the CPU device. Without findings the code is the program's own status.
+/// Runs a CUDA program on the CPU device. Without findings the code is the program's own status;
+/// the time limit's where a kernel, or the program, had to be stopped.
 Result<ExitCode> exec(const ExecOptions& options);
 
 Result<ExitCode> doctor(const BenchOptions& bench);

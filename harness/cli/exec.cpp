@@ -7,10 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <span>
+#include <thread>
 
 #include "harness/case/text_file.h"
 #include "harness/certify/run_folder.h"
@@ -31,6 +34,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kReportBytesMax = uint64_t{256} << 20;
 constexpr int kCannotStart = 127;
+constexpr std::chrono::seconds kGrace{
+    10};  // after the time limit, for the program to end by itself
+constexpr std::chrono::milliseconds kPoll{10};
+constexpr char kLate[] = "the time limit is over";  // in the device's finding
 
 /// As the shell finds it.
 Result<std::string> find_program(const std::string& name) {
@@ -89,6 +96,7 @@ std::vector<std::string> environment_for(const ExecOptions& options, const std::
   set("KV_SIMT_MODEL", std::to_string(options.model_sm));
   set("KV_SIMT_PROFILE", absolute(options.profile_path));
   set("KV_SIMT_LCOV", absolute(options.lcov_path));
+  set("KV_SIMT_TIME_LIMIT", std::to_string(options.time_limit_s));
   return list;
 }
 
@@ -99,22 +107,78 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
-/// Its status as a shell gives it.
-Result<int> run(const std::string& program, std::vector<std::string> arguments,
-                std::vector<std::string> environment) {
+struct Ending {
+  int status = 0;        // as a shell gives it
+  int signal = 0;        // that ended it; 0: none
+  bool stopped = false;  // by us, long after the time limit
+};
+
+/// How a process ended, if it has, or after waiting for it.
+Result<bool> wait_for(pid_t pid, bool now, Ending* ending) {
+  int status = 0;
+  pid_t ended = -1;
+  while ((ended = waitpid(pid, &status, now ? WNOHANG : 0)) < 0) {
+    if (errno != EINTR) return environment_error(std::strerror(errno));
+  }
+  if (ended == 0) return false;
+  ending->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  ending->status = ending->signal ? 128 + ending->signal : WEXITSTATUS(status);
+  return true;
+}
+
+/// Kernels are stopped at the time limit by the device; a program that goes on for long after it
+/// hangs by itself, and is killed.
+Result<Ending> run(const std::string& program, std::vector<std::string> arguments,
+                   std::vector<std::string> environment, uint64_t time_limit_s) {
   pid_t pid = -1;
   errno = posix_spawn(&pid, program.c_str(), nullptr, nullptr, pointers(arguments).data(),
                       pointers(environment).data());
   if (errno != 0) return bad_input("cannot run '" + program + "': " + std::strerror(errno));
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0) {
-    if (errno != EINTR) return environment_error(std::strerror(errno));
+  Ending ending;
+  const auto limit = std::chrono::seconds(time_limit_s) + kGrace;
+  const auto started = std::chrono::steady_clock::now();
+  for (;;) {
+    KV_ASSIGN_OR_RETURN(const bool ended, wait_for(pid, time_limit_s > 0, &ending));
+    if (ended) return ending;
+    if (std::chrono::steady_clock::now() - started >= limit) break;
+    std::this_thread::sleep_for(kPoll);
   }
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  kill(pid, SIGKILL);
+  KV_RETURN_IF_ERROR(wait_for(pid, false, &ending));
+  ending.stopped = true;
+  return ending;
 }
 
-/// What the processes of the program left, oldest name first.
-Result<std::vector<Json>> read_reports(const std::string& folder) {
+/// What the processes of the program left.
+struct Reports {
+  std::vector<Json> findings;         // of each process that launched or found something
+  uint64_t processes = 0;             // that launched a kernel
+  uint64_t issued = 0, executed = 0;  // kernels
+  uint64_t cut_short = 0;             // processes that ended by a signal or by _exit
+  bool late = false;                  // the device stopped a kernel at the time limit
+  Json refusal;                       // of a device that cannot run here
+};
+
+/// `tallies`: the small files beside the reports.
+void add_report(Json report, bool is_tally, Reports* all) {
+  if (!report.is_object()) return;
+  if (is_tally) {
+    ++all->processes;
+    all->issued += number_field(report, "issued");
+    all->executed += number_field(report, "executed");
+    all->cut_short += number_field(report, "ended") == 0;
+    return;
+  }
+  if (report.contains("refused")) all->refusal = report;
+  if (!report.contains("findings") || !report["findings"].is_array()) return;
+  all->late |= report.value("time_limit_met", Json()) == true;
+  if (number_field(report, "launches") + report["findings"].size() > 0) {
+    all->findings.push_back(std::move(report));
+  }
+}
+
+/// Oldest name first.
+Result<Reports> read_reports(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
@@ -122,15 +186,10 @@ Result<std::vector<Json>> read_reports(const std::string& folder) {
   }
   if (error) return environment_error(folder + ": cannot be listed: " + error.message());
   std::sort(paths.begin(), paths.end());
-  std::vector<Json> reports;
+  Reports reports;
   for (const std::string& path : paths) {
     KV_ASSIGN_OR_RETURN(const std::string text, read_text_file(path, kReportBytesMax));
-    Json report = Json::parse(text, nullptr, false);
-    const bool whole =
-        report.is_object() && report.contains("findings") && report["findings"].is_array();
-    if (whole && number_field(report, "launches") + report["findings"].size() > 0) {
-      reports.push_back(std::move(report));
-    }
+    add_report(Json::parse(text, nullptr, false), path.ends_with(".tally"), &reports);
   }
   return reports;
 }
@@ -139,12 +198,13 @@ struct Findings {
   Json active = Json::array();
   std::map<const Suppression*, uint64_t> suppressed;
   uint64_t launches = 0, not_kept = 0;
+  uint64_t late = 0;  // of the active ones: kernels that were stopped at the time limit
   std::string text;
 };
 
-Findings sift(const std::vector<Json>& reports, std::span<const Suppression> suppressions) {
+Findings sift(const Reports& reports, std::span<const Suppression> suppressions) {
   Findings all;
-  for (const Json& report : reports) {
+  for (const Json& report : reports.findings) {
     all.launches += number_field(report, "launches");
     all.not_kept += number_field(report, "findings_not_kept");
     for (const Json& f : report["findings"]) {
@@ -156,9 +216,11 @@ Findings sift(const std::vector<Json>& reports, std::span<const Suppression> sup
         continue;
       }
       all.text += text_field(f, "text");
+      all.late += reports.late && text_field(f, "text").find(kLate) != std::string::npos;
       all.active.push_back(f);
     }
   }
+  all.launches = std::max(all.launches, reports.executed);
   return all;
 }
 
@@ -166,39 +228,116 @@ std::string plural(uint64_t count, const char* noun, const char* ending = "s") {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : ending);
 }
 
-std::string summary(const Findings& findings, const std::vector<Suppression>& suppressions,
-                    const ExecOptions& options, int status) {
+std::string ending_text(const Ending& ending) {
+  if (ending.stopped) return "the program did not end, and was killed";
+  if (ending.signal) {
+    return fmt::format("the program was ended by signal {} ({})", ending.signal,
+                       strsignal(ending.signal));
+  }
+  return fmt::format("the program ended with status {}", ending.status);
+}
+
+/// What of the program was not looked at.
+std::string gaps_text(const Reports& reports, const Ending& ending, uint64_t time_limit_s) {
+  std::string text;
+  if (reports.late || ending.stopped) {
+    text += fmt::format("kverify: the time limit of {} s is over (--time-limit)\n", time_limit_s);
+  }
+  if (reports.cut_short == 0) return text;
+  text += fmt::format("kverify: {} ended by a signal or by _exit, so leaks were not looked for",
+                      plural(reports.cut_short, "process", "es"));
+  if (reports.issued > reports.executed) {
+    text += fmt::format("; of {} only {} had been executed by then",
+                        plural(reports.issued, "launch", "es"), reports.executed);
+  }
+  return text + "\n";
+}
+
+std::string suppressions_text(const Findings& findings, std::span<const Suppression> suppressions) {
+  std::string text;
+  for (const Suppression& s : suppressions) {
+    const auto count = findings.suppressed.find(&s);
+    if (count == findings.suppressed.end()) {
+      text += fmt::format("  note: nothing was suppressed by {} at {}:{} ({})\n", s.kind,
+                          s.place.file, s.place.line, s.reason);
+    } else {
+      text += fmt::format("  suppressed {} at {}:{}: {} ({})\n", s.kind, s.place.file, s.place.line,
+                          plural(count->second, "time"), s.reason);
+    }
+  }
+  return text;
+}
+
+std::string summary(const Findings& findings, const ExecOptions& options, const Ending& ending) {
   std::string text =
       fmt::format("kverify: {} in {} on the CPU device (sm_{}, schedule seed {})",
                   plural(findings.active.size(), "finding"),
                   plural(findings.launches, "launch", "es"), options.model_sm, options.seed);
   if (findings.not_kept) text += fmt::format("; {} more not kept", findings.not_kept);
-  text += fmt::format("; the program ended with status {}\n", status);
+  return text + "; " + ending_text(ending) + "\n";
+}
+
+Json suppressions_json(std::span<const Suppression> suppressions, const Findings& findings) {
+  Json list = Json::array();
   for (const Suppression& s : suppressions) {
-    const auto count = findings.suppressed.find(&s);
-    text += fmt::format("  suppressed {} at {}:{}: {} ({})\n", s.kind, s.place.file, s.place.line,
-                        plural(count == findings.suppressed.end() ? 0 : count->second, "time"),
-                        s.reason);
+    if (findings.suppressed.contains(&s)) continue;
+    list.push_back(
+        {{"kind", s.kind}, {"file", s.place.file}, {"line", s.place.line}, {"reason", s.reason}});
   }
-  return text;
+  return list;
+}
+
+Json to_json(const Findings& findings, const Reports& reports, const Ending& ending,
+             std::span<const Suppression> suppressions) {
+  Json json;
+  json["kverify"] = kVersion;
+  json["command"] = "exec";
+  json["launches"] = findings.launches;
+  json["launches_not_executed"] = reports.issued - std::min(reports.issued, reports.executed);
+  json["processes_cut_short"] = reports.cut_short;
+  json["time_limit_met"] = reports.late || ending.stopped;
+  json["findings"] = findings.active;
+  json["findings_not_kept"] = findings.not_kept;
+  uint64_t suppressed = 0;
+  for (const auto& [suppression, count] : findings.suppressed) suppressed += count;
+  json["suppressed"] = suppressed;
+  json["suppressions_unused"] = suppressions_json(suppressions, findings);
+  json["program_status"] = ending.status;
+  return json;
 }
 
 /// Nothing of the device was used: say what may be the matter.
-Result<ExitCode> nothing_ran(const std::string& program, int status) {
-  if (status == kCannotStart) {
+Result<ExitCode> nothing_ran(const std::string& program, const Ending& ending) {
+  if (ending.status == kCannotStart) {
     return unsupported("'" + program +
                        "' did not start. If the line above names an undefined cuda function, the "
                        "CPU device does not have it: leave out the code that calls it");
   }
-  std::fprintf(stderr,
-               "kverify: '%s' launched nothing, so nothing was checked; it ended with status %d\n",
-               program.c_str(), status);
-  return status == 0 ? ExitCode::kVacuous : static_cast<ExitCode>(status);
+  std::fprintf(stderr, "kverify: '%s' launched nothing, so nothing was checked; %s\n",
+               program.c_str(), ending_text(ending).c_str());
+  if (ending.stopped) return ExitCode::kTimeLimit;
+  return ending.status == 0 ? ExitCode::kVacuous : static_cast<ExitCode>(ending.status);
+}
+
+Error refusal_of(const Json& report) {
+  const std::string sentence = text_field(report, "refused");
+  const bool bad = number_field(report, "status") == static_cast<int>(ExitCode::kBadInput);
+  return bad ? bad_input(sentence) : environment_error(sentence);
+}
+
+ExitCode exit_code(const Findings& findings, const Reports& reports, const Ending& ending) {
+  if (findings.active.size() > findings.late || findings.not_kept) return ExitCode::kFailed;
+  if (findings.late || ending.stopped) return ExitCode::kTimeLimit;
+  const bool vacuous = ending.status == 0 && reports.processes > 0 && reports.executed == 0;
+  return vacuous ? ExitCode::kVacuous : static_cast<ExitCode>(ending.status);
 }
 
 }  // namespace
 
 Result<ExitCode> exec(const ExecOptions& options) {
+  KV_RETURN_IF_ERROR(require_different_files({{"--profile", options.profile_path},
+                                              {"--lcov", options.lcov_path},
+                                              {"--json", options.json_path.value_or("")}}));
   const Output output(options.json_path);
   std::vector<Suppression> suppressions;
   if (!options.suppressions_path.empty()) {
@@ -214,26 +353,19 @@ Result<ExitCode> exec(const ExecOptions& options) {
   KV_ASSIGN_OR_RETURN(const RunFolder folder, RunFolder::create());
   std::fflush(stdout);
   KV_ASSIGN_OR_RETURN(
-      const int status,
-      run(program, options.command, environment_for(options, device, folder.path() + "/report")));
-  KV_ASSIGN_OR_RETURN(const std::vector<Json> reports, read_reports(folder.path()));
-  if (reports.empty()) return nothing_ran(program, status);
+      const Ending ending,
+      run(program, options.command, environment_for(options, device, folder.path() + "/report"),
+          options.time_limit_s));
+  KV_ASSIGN_OR_RETURN(const Reports reports, read_reports(folder.path()));
+  if (!reports.refusal.is_null()) return refusal_of(reports.refusal);
+  if (reports.findings.empty() && reports.processes == 0) return nothing_ran(program, ending);
   const Findings findings = sift(reports, suppressions);
-  std::fprintf(stderr, "%s%s", findings.text.c_str(),
-               summary(findings, suppressions, options, status).c_str());
-  Json json;
-  json["kverify"] = kVersion;
-  json["command"] = "exec";
-  json["launches"] = findings.launches;
-  json["findings"] = findings.active;
-  json["findings_not_kept"] = findings.not_kept;
-  uint64_t suppressed = 0;
-  for (const auto& [suppression, count] : findings.suppressed) suppressed += count;
-  json["suppressed"] = suppressed;
-  json["program_status"] = status;
-  KV_RETURN_IF_ERROR(output.finish(json));
-  const bool failed = !findings.active.empty() || findings.not_kept != 0;
-  return failed ? ExitCode::kFailed : static_cast<ExitCode>(status);
+  std::fprintf(stderr, "%s%s%s%s", findings.text.c_str(),
+               gaps_text(reports, ending, options.time_limit_s).c_str(),
+               summary(findings, options, ending).c_str(),
+               suppressions_text(findings, suppressions).c_str());
+  KV_RETURN_IF_ERROR(output.finish(to_json(findings, reports, ending, suppressions)));
+  return exit_code(findings, reports, ending);
 }
 
 }  // namespace kv::cli

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <map>
 
 #include "harness/case/text_file.h"
 #include "harness/core/json_fields.h"
@@ -21,6 +23,21 @@ Result<void> Output::finish(const nlohmann::ordered_json& json) const {
   const std::string text = json_text(json, 2) + "\n";
   if (!json_path_->empty()) return write_text_file(*json_path_, text);
   std::fputs(text.c_str(), stdout);
+  return {};
+}
+
+Result<void> require_different_files(const std::vector<WrittenFile>& files) {
+  std::map<std::filesystem::path, std::string> writers;
+  for (const WrittenFile& file : files) {
+    if (file.path.empty()) continue;
+    std::error_code error;
+    const auto whole = std::filesystem::weakly_canonical(file.path, error);
+    const auto [other, first] = writers.emplace(error ? file.path : whole, file.option);
+    if (!first) {
+      return bad_input(file.option + ": expected another file than that of " + other->second +
+                       ", got '" + file.path + "' for both");
+    }
+  }
   return {};
 }
 

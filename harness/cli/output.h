@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/core/result.h"
 
@@ -23,6 +24,13 @@ class Output {
  private:
   std::optional<std::string> json_path_;
 };
+
+/// A file that an option wants written; "" where it was not given.
+struct WrittenFile {
+  std::string option, path;
+};
+/// Refuses two options that would write one file: the later would silently replace the earlier.
+Result<void> require_different_files(const std::vector<WrittenFile>& files);
 
 /// One line on a terminal that overwrites itself; nothing when standard error is no terminal.
 class Progress {

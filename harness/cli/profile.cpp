@@ -79,6 +79,8 @@ Result<ExitCode> refused(const RunEnd& end) {
 }  // namespace
 
 Result<ExitCode> profile(const ProfileOptions& options) {
+  KV_RETURN_IF_ERROR(require_different_files(
+      {{"--lcov", options.lcov_path}, {"--json", options.json_path.value_or("")}}));
   const Output output(options.json_path);
   if (options.bench.device != DeviceKind::kCpu) {
     return bad_input("profile counts on the CPU device: expected --device cpu, got cuda");

@@ -26,6 +26,11 @@ void offer_exec(CLI::App& app, Chosen& chosen) {
       ->capture_default_str();
   command->add_option("--suppress", o->suppressions_path, "file of 'kind file:line reason'")
       ->check(named());
+  command
+      ->add_option("--time-limit", o->time_limit_s,
+                   "seconds after which a kernel that still runs is stopped; 0: none")
+      ->check(whole(0, 1'000'000))
+      ->capture_default_str();
   command->add_option("--profile", o->profile_path, "write counters as JSON")->check(named());
   command->add_option("--lcov", o->lcov_path, "write the lines that ran, for lcov")->check(named());
   add_json(*command, o->json_path);

@@ -1,0 +1,43 @@
+// A program of one kernel that ends in the way that its argument names, for exec_test.
+#include <cuda_runtime.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+__global__ void fill(int* out, int bound) {
+  if (int(threadIdx.x) < bound) out[threadIdx.x] = int(threadIdx.x);
+}
+
+// Warps 1 and 2 wait for what nobody writes, warp 0 for them.
+__global__ void spin(volatile int* flag) {
+  if (threadIdx.x >= 32) {
+    while (*flag == 0) {
+    }
+  }
+  __syncthreads();
+}
+
+// Never the same value twice: it is busy.
+__global__ void count(int* out, int step) {
+  for (int i = 0; step != 0; i += step) *out = i;
+}
+
+int main(int, char** arguments) {
+  const char* const end = arguments[1];
+  const auto wants = [end](const char* name) { return std::strcmp(end, name) == 0; };
+  int* memory = nullptr;
+  cudaMalloc(&memory, 32 * sizeof(int));
+  cudaMemset(memory, 0, 32 * sizeof(int));
+  fill<<<1, 64>>>(memory, wants("overrun") ? 33 : 32);
+  if (wants("unawaited")) _exit(0);
+  cudaDeviceSynchronize();
+  if (wants("overrun") || wants("_exit")) _exit(7);
+  if (wants("signal")) std::raise(SIGSEGV);
+  if (wants("spin")) spin<<<1, 96>>>(memory);
+  if (wants("count")) count<<<2, 1>>>(memory, 1);
+  if (cudaDeviceSynchronize() != cudaSuccess) return 8;
+  while (wants("host")) usleep(1000);
+  return cudaFree(memory) == cudaSuccess ? 0 : 1;
+}
