@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/core/formats.h"
+#include "harness/simt/control/kv_simt_control.h"
 
 namespace kv::testdata {
 namespace {

@@ -69,7 +69,7 @@ Result<Environment> read_environment(const std::function<const char*(const char*
     return std::string(value ? value : "");
   };
   const char* const limit = variable("KV_SIMT_TIME_LIMIT");
-  if (limit) KV_ASSIGN_OR_RETURN(environment.time_limit_s, read_time_limit(limit));
+  KV_ASSIGN_OR_RETURN(environment.time_limit_s, limit ? read_time_limit(limit) : uint64_t{0});
   if (report) environment.report = report;
   environment.report_json = path("KV_SIMT_REPORT_JSON");
   environment.profile = path("KV_SIMT_PROFILE");
