@@ -72,7 +72,8 @@ TEST_F(Memory, AMarkComesAfterWhatWasIssuedBefore) {
 
 /// Fails when copies lose what is undefined, or the report its origin.
 TEST_F(Memory, UndefinedBytesOfACopyAreFoundWithTheirOrigin) {
-  int *whole = upload(std::vector<int>(4, 0)), *partial = nullptr, *target = nullptr;
+  int* whole = upload(std::vector<int>(4, 0));
+  void *partial = nullptr, *target = nullptr;
   ASSERT_EQ(cudaMalloc(&partial, 16), cudaSuccess);
   ASSERT_EQ(cudaMalloc(&target, 16), cudaSuccess);
   ASSERT_EQ(cudaMemcpy(partial, whole, 12, cudaMemcpyDeviceToDevice), cudaSuccess);
