@@ -201,6 +201,11 @@ TEST_F(ImportTest, APrefixChoosesALayer) {
   const auto made = import_dump(d.file, {.name = "d", .prefix = "layers.3."});
   ASSERT_TRUE(made.ok()) << made.error().message;
   expect_marks(*made);
+  // Even where the tensors without it would do: it is no other layer's.
+  const auto slip = import_dump(contiguous().file, {.name = "d", .prefix = "layers.4."});
+  ASSERT_FALSE(slip.ok());
+  EXPECT_NE(slip.error().message.find("begins with \"layers.4.\", got none"), std::string::npos)
+      << slip.error().message;
 }
 
 using Change = std::function<void(Dump&)>;

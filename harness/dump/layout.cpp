@@ -28,6 +28,7 @@ class Finder {
       : file_(file), options_(options), name_(name) {}
 
   Result<DumpLayout> run() {
+    KV_RETURN_IF_ERROR(check_prefix());
     KV_ASSIGN_OR_RETURN(out_.query, floats(kQuery));
     KV_ASSIGN_OR_RETURN(const StoredTensor* key, floats(kKey));
     KV_ASSIGN_OR_RETURN(const StoredTensor* value, floats(kValue));
@@ -49,6 +50,17 @@ class Finder {
   Error wrong(std::string_view where, std::string_view expected, std::string_view got) const {
     return bad_input(
         fmt::format("{}: {}: expected {}, got {}", name_, in_quotes(where), expected, got));
+  }
+
+  /// A prefix that is on no tensor is a slip of the pen: without it another layer would be taken.
+  Result<void> check_prefix() const {
+    const auto& tensors = file_.tensors;
+    const bool is_there = std::any_of(tensors.begin(), tensors.end(), [&](const StoredTensor& t) {
+      return t.name.starts_with(options_.prefix);
+    });
+    if (is_there) return {};
+    return bad_input(fmt::format("{}: expected a tensor whose name begins with {}, got none", name_,
+                                 in_quotes(options_.prefix)));
   }
 
   /// The one tensor with one of these names; nullptr when there is none.
