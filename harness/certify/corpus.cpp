@@ -9,6 +9,7 @@
 #include "harness/case/data.h"
 #include "harness/case/json.h"
 #include "harness/case/timeline.h"
+#include "harness/cli/campaign_folder.h"
 #include "harness/core/hash.h"
 #include "harness/history/twin.h"
 #include "harness/relation/relation.h"
@@ -55,14 +56,17 @@ bool is_corpus(const std::string& root) {
          fs::is_directory(fs::path(root) / "regression", missing);
 }
 
-std::vector<std::string> stored_findings(const std::string& folder) {
+Result<std::vector<std::string>> stored_findings(const std::string& folder) {
   fs::path root = folder;
   std::error_code missing;
-  if (fs::is_directory(root / "crashing", missing)) root /= "crashing";
+  const bool is_campaign = fs::exists(CampaignFolder(folder).settings(), missing);
+  if (is_campaign || fs::is_directory(root / "crashing", missing)) root /= "crashing";
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(root, missing))
     if (entry.is_regular_file(missing) && is_case_file(entry.path()))
       files.push_back(entry.path().string());
+  if (files.empty() && !is_campaign)
+    return bad_input(folder + ": expected a folder with cases (*.json), got none");
   std::sort(files.begin(), files.end());
   return files;
 }

@@ -21,8 +21,9 @@ std::vector<std::string> corpus_files(const std::string& root);
 /// Does `root` hold seeds/ or regression/?
 bool is_corpus(const std::string& root);
 
-/// The cases of a folder; of a campaign's, those of its findings.
-std::vector<std::string> stored_findings(const std::string& folder);
+/// The cases of a folder; of a campaign's, those of its findings. None is bad input, but for a
+/// campaign: it may have found nothing.
+Result<std::vector<std::string>> stored_findings(const std::string& folder);
 
 /// Reads a case, and checks that its inputs are those that its digest was taken of.
 Result<Case> load_checked_case(const std::string& path);

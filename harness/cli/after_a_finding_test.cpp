@@ -70,6 +70,21 @@ TEST_F(CliTest, ACampaignGoesOnWhereItStoppedAndIsTriaged) {
   EXPECT_SAYS(ran.out, "does not fail  [never]");
 }
 
+TEST_F(CliTest, ACampaignWithoutFindingsSaysSo) {
+  const std::string dir = folder_ + "/quiet", page = folder_ + "/quiet.html";
+  Ran ran = run_kverify(
+      {"fuzz", "--dir", dir, "--jobs", "1", "--cases", "4", "--seed", "1", "--plugin", kHost});
+  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+  ran = run_kverify({"triage", dir, "--plugin", kHost});
+  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "0 findings, 0 faults");
+  ran = run_kverify({"report", dir, "-o", page, "--plugin", kHost});
+  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, ": no findings");
+  EXPECT_TRUE(fs::exists(page));
+  EXPECT_EQ(run_kverify({"triage", folder_ + "/nothing_here", "--plugin", kHost}).status, 2);
+}
+
 TEST_F(CliTest, ExplainSaysWhatItDoesNotKnow) {
   const Ran ran = run_kverify(
       {"explain", stored("small.json", small_case()), "--cases", "2", "--plugin", kMisbehaving},

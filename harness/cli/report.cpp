@@ -20,9 +20,9 @@ Result<ExitCode> report(const ReportOptions& options) {
   const Output output(std::nullopt);
   std::error_code missing;
   std::vector<std::string> paths = {options.path};
-  if (std::filesystem::is_directory(options.path, missing)) paths = stored_findings(options.path);
-  if (paths.empty())
-    return bad_input(options.path + ": expected a folder with cases (*.json), got none");
+  if (std::filesystem::is_directory(options.path, missing)) {
+    KV_ASSIGN_OR_RETURN(paths, stored_findings(options.path));
+  }
   RunSummary summary;
   FindingSink findings("", options.bench, output);
   for (const std::string& path : paths) {
@@ -37,10 +37,10 @@ Result<ExitCode> report(const ReportOptions& options) {
   const HtmlHead head{.title = options.path,
                       .version = kVersion,
                       .plugin = fmt::format("device {}", device_name(options.bench.device)),
-                      .summary = summary_text(summary)};
+                      .summary = paths.empty() ? "no findings\n" : summary_text(summary)};
   KV_RETURN_IF_ERROR(write_text_file(options.out, html_report(head, shown)));
-  output.say(fmt::format("report      {}\n", options.out));
-  return summary.exit_code();
+  output.say(fmt::format("report      {}{}\n", options.out, paths.empty() ? ": no findings" : ""));
+  return paths.empty() ? ExitCode::kPass : summary.exit_code();
 }
 
 }  // namespace kv::cli

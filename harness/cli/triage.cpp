@@ -74,9 +74,7 @@ Result<ExitCode> ask_ledger(const TriageOptions& options, const Output& output) 
 Result<ExitCode> triage(const TriageOptions& options) {
   const Output output(options.json_path);
   if (!options.sql.empty()) return ask_ledger(options, output);
-  const std::vector<std::string> files = stored_findings(options.folder);
-  if (files.empty())
-    return bad_input(options.folder + ": expected a folder with cases (*.json), got none");
+  KV_ASSIGN_OR_RETURN(const std::vector<std::string> files, stored_findings(options.folder));
   std::map<std::string, Group> groups;
   Progress progress;
   for (size_t i = 0; i < files.size() && !interrupted(); ++i) {
