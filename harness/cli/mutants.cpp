@@ -19,11 +19,13 @@
 #include "harness/core/file_hash.h"
 #include "harness/core/hash.h"
 #include "harness/history/finding.h"
+#include "harness/judge/device_stage.h"
 #include "harness/mutant/kept_trials.h"
 #include "harness/mutant/kill_table.h"
 #include "harness/mutant/matrix.h"
 #include "harness/mutant/report.h"
 #include "harness/relation/relation.h"
+#include "harness/simt/control/kv_simt_control.h"
 
 namespace kv::cli {
 namespace {
@@ -56,14 +58,20 @@ Result<std::string> hash_of_kverify(const std::string& corpus) {
   return hex64(hasher.digest());
 }
 
+/// Spelled as killers are.
 std::vector<std::string> all_properties() {
-  std::vector<std::string> names;
+  std::vector<std::string> killers = {"contract/",    "provenance/", "interval/",
+                                      "device/crash", "device/hang", "device/memory"};
+  for (uint32_t kind = KV_SIMT_KIND_OUT_OF_BOUNDS; kind <= KV_SIMT_KIND_API; ++kind)
+    if (kind != KV_SIMT_KIND_UNSUPPORTED && kind != KV_SIMT_KIND_LEAK)  // neither fails a case
+      killers.push_back("device/device:" + finding_kind_name(kind));
   for (const Relation& relation : relations())
-    names.push_back("relation:" + std::string(relation.name));
+    killers.push_back("metamorphic/relation:" + std::string(relation.name));
   for (auto check = CheckClass::kDevice; check <= CheckClass::kEcho;
        check = static_cast<CheckClass>(static_cast<uint8_t>(check) + 1))
-    names.emplace_back(check_name(check));
-  return names;
+    killers.push_back("engine/" + std::string(check_name(check)));
+  for (std::string& killer : killers) killer = property_of(killer);
+  return killers;
 }
 
 class Mutants {
@@ -73,6 +81,9 @@ class Mutants {
 
   Result<ExitCode> run() {
     KV_ASSIGN_OR_RETURN(const std::vector<PlantedBug> bugs, read_planted(options_.patches));
+    if (!options_.matrix.empty()) {
+      KV_ASSIGN_OR_RETURN(reasons_, read_reasons(options_.patches + "/kept.json"));
+    }
     KV_ASSIGN_OR_RETURN(ledger_, KeptTrials::open(options_.results));
     KV_ASSIGN_OR_RETURN(kverify_, hash_of_kverify(options_.corpus));
     KV_ASSIGN_OR_RETURN(folder_, RunFolder::create());
@@ -115,8 +126,7 @@ class Mutants {
 
   Result<bool> tell_matrix() const {
     if (options_.matrix.empty()) return true;
-    KV_ASSIGN_OR_RETURN(const auto reasons, read_reasons(options_.patches + "/kept.json"));
-    const KillMatrix matrix = kill_matrix(results_, all_properties(), reasons);
+    const KillMatrix matrix = kill_matrix(results_, all_properties(), reasons_);
     output_.say(matrix_text(matrix));
     KV_RETURN_IF_ERROR(write_text_file(options_.matrix, matrix_json(matrix).dump(1) + "\n"));
     return matrix.faults.empty();
@@ -146,6 +156,7 @@ class Mutants {
                        .kverify = kverify_,
                        .seed = seed,
                        .cases = options_.cases,
+                       .seconds = options_.seconds,
                        .all = !options_.matrix.empty()};
     if (const auto known = ledger_->find(key)) return *known;
     Trial trial = run_trial({.plugin = plugin_of(bug),
@@ -169,6 +180,7 @@ class Mutants {
   Progress progress_;
   RunFolder folder_;
   std::string kverify_;
+  std::map<std::string, std::string> reasons_;  // to keep properties, for the matrix
   std::unique_ptr<KeptTrials> ledger_;
   std::vector<PlantedResult> results_;
   std::vector<std::string> plugin_hashes_;  // of each result's plugin

@@ -11,12 +11,19 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json to_json(const TrialKey& key, const Trial& trial) {
-  return {{"bug", key.bug},          {"patch", key.patch},
-          {"plugin", key.plugin},    {"kverify", key.kverify},
-          {"seed", key.seed},        {"cases_max", key.cases},
-          {"all", key.all},          {"killed", trial.end == TrialEnd::kKilled},
-          {"killer", trial.killer},  {"message", trial.message},
-          {"cases", trial.cases},    {"killers", trial.killers},
+  return {{"bug", key.bug},
+          {"patch", key.patch},
+          {"plugin", key.plugin},
+          {"kverify", key.kverify},
+          {"seed", key.seed},
+          {"cases_max", key.cases},
+          {"seconds_max", key.seconds},
+          {"all", key.all},
+          {"killed", trial.end == TrialEnd::kKilled},
+          {"killer", trial.killer},
+          {"message", trial.message},
+          {"cases", trial.cases},
+          {"killers", trial.killers},
           {"seconds", trial.seconds}};
 }
 
@@ -27,6 +34,7 @@ std::pair<TrialKey, Trial> from_json(const nlohmann::json& json) {
                    .kverify = json.at("kverify"),
                    .seed = json.at("seed"),
                    .cases = json.at("cases_max"),
+                   .seconds = json.value("seconds_max", 0.0),
                    .all = json.at("all")},
           Trial{.end = json.at("killed").get<bool>() ? TrialEnd::kKilled : TrialEnd::kSurvived,
                 .killer = json.at("killer"),

@@ -21,6 +21,7 @@ namespace kv {
 struct TrialKey {
   std::string bug, patch, plugin, kverify;  // a name and three hashes
   uint64_t seed = 0, cases = 0;
+  double seconds = 0;  // of processor time, at most
   bool all = false;
   auto operator<=>(const TrialKey&) const = default;
 };

@@ -44,6 +44,9 @@ TEST(KeptTrials, KeepsWhatWasTriedAndNothingElse) {
   TrialKey other = kKey;
   other.seed = 9;
   EXPECT_FALSE((*ledger)->find(other).has_value()) << "a broken trial";
+  other = kKey;
+  other.seconds = 60;
+  EXPECT_FALSE((*ledger)->find(other).has_value()) << "it survived a smaller budget";
   for (std::string TrialKey::*member :
        {&TrialKey::bug, &TrialKey::patch, &TrialKey::plugin, &TrialKey::kverify}) {
     other = kKey;

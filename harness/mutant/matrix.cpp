@@ -7,13 +7,6 @@
 namespace kv {
 namespace {
 
-/// "relation:alone" of "metamorphic/relation:alone (history)".
-std::string property_of(const std::string& killer) {
-  const std::string name = killer.substr(0, killer.find(" (history)"));
-  const size_t slash = name.find('/');
-  return slash == std::string::npos ? name : name.substr(slash + 1);
-}
-
 std::set<std::string> properties_that_kill(const PlantedResult& result) {
   std::set<std::string> properties;
   for (const Trial& trial : result.trials)
@@ -22,6 +15,17 @@ std::set<std::string> properties_that_kill(const PlantedResult& result) {
 }
 
 }  // namespace
+
+std::string property_of(const std::string& killer) {
+  const std::string name = killer.substr(0, killer.find(" (history)"));
+  const size_t slash = name.find('/');
+  if (slash == std::string::npos) return name;
+  const std::string stage = name.substr(0, slash), what = name.substr(slash + 1);
+  if (stage == "exact" || stage == "interval") return "values";
+  if (stage == "metamorphic") return what;
+  if (stage == "device") return what.starts_with("device:") ? what : "device:" + what;
+  return stage == "engine" ? "engine:" + what : stage;
+}
 
 KillMatrix kill_matrix(const std::vector<PlantedResult>& results,
                        const std::vector<std::string>& properties,

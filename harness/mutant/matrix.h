@@ -1,7 +1,8 @@
 // Purpose: what each property is worth: the planted bugs that it kills, and those that only it
 // kills.
-// Contract: pure. A property is what a killer names behind its stage ("relation:alone",
-// "device:race", "output-value", an engine's check). Each bug's campaign went on behind its first
+// Contract: pure. A property is what property_of() makes of a killer: a stage ("contract",
+// "provenance", "values"), and where a stage is of several checks the one of them ("device:race",
+// "relation:alone", "engine:echo"). Each bug's campaign went on behind its first
 // finding, so that its killers are all that found it; in one case the first stage that fails
 // decides. A property that kills no bug alone needs a reason to be kept; `faults` are those that
 // have none, and reasons for properties that do not exist.
@@ -27,6 +28,10 @@ struct KillMatrix {
   std::map<std::string, KillRow> rows;  // by property
   std::vector<std::string> faults;
 };
+
+/// "relation:alone" of "metamorphic/relation:alone (history)", "values" of "interval/lse-value",
+/// "engine:echo" of "engine/echo". The one spelling of a property.
+std::string property_of(const std::string& killer);
 
 /// `properties`: those that exist, whether they kill or not; `reasons`: by property.
 KillMatrix kill_matrix(const std::vector<PlantedResult>& results,

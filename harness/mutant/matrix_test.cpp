@@ -24,13 +24,26 @@ const std::vector<PlantedResult> kResults = {
 TEST(KillMatrix, CreditsWhatOnlyOnePropertyKills) {
   const KillMatrix matrix =
       kill_matrix(kResults, {"relation:pages"},
-                  {{"relation:pages", "so"}, {"output-value", "so"}, {"relation:alone", "so"}});
+                  {{"relation:pages", "so"}, {"values", "so"}, {"relation:alone", "so"}});
   EXPECT_TRUE(matrix.faults.empty()) << matrix.faults.front();
   EXPECT_EQ(matrix.rows.at("device:race").only.size(), 1u);
-  EXPECT_TRUE(matrix.rows.at("output-value").only.empty());
+  EXPECT_TRUE(matrix.rows.at("values").only.empty());
   EXPECT_EQ(matrix.rows.at("relation:alone").kills.count("1_x"), 1u);
   EXPECT_EQ(matrix.rows.at("relation:pages").kills.size(), 0u);
   EXPECT_EQ(matrix_json(matrix)["relation:pages"]["because"], "so");
+}
+
+TEST(KillMatrix, APropertyHasOneSpelling) {
+  for (const auto& [killer, property] : std::map<std::string, std::string>{
+           {"interval/output-value", "values"},
+           {"exact/output-value (history)", "values"},
+           {"contract/empty-row-lse", "contract"},
+           {"provenance/damaged-slot", "provenance"},
+           {"device/device:race", "device:race"},
+           {"device/crash", "device:crash"},
+           {"metamorphic/relation:pages (history)", "relation:pages"},
+           {"engine/reference counts", "engine:reference counts"}})
+    EXPECT_EQ(property_of(killer), property);
 }
 
 TEST(KillMatrix, ReportsWhatHasNoReasonAndReasonsForNothing) {
