@@ -213,7 +213,8 @@ Result<ExitCode> mutants(const MutantsOptions& options);
 struct MutateOptions {
   std::string kernel = "attend_";
   uint64_t mutations = 2000;
-  uint32_t cases = 60;
+  uint32_t cases = 60;        // that the mutants are chosen by
+  uint32_t reach_cases = 40;  // that execute the instruction of each, as far as draws have them
   uint64_t seed = 1;
   double seconds = 10;  // most for each mutant, of processor time
   uint32_t jobs = 2;

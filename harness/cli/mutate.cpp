@@ -80,9 +80,9 @@ std::string plugin_of(const MutateOptions& options) {
 Result<std::string> settings_of(const MutateOptions& o) {
   KV_ASSIGN_OR_RETURN(const std::string plugin, hash_of_file(plugin_of(o)));
   KV_ASSIGN_OR_RETURN(const std::string kverify, hash_of_file("/proc/self/exe"));
-  const Json json = {{"plugin", plugin},    {"kverify", kverify}, {"kernel", o.kernel},
-                     {"cases", o.cases},    {"seed", o.seed},     {"mutations", o.mutations},
-                     {"seconds", o.seconds}};
+  const Json json = {{"plugin", plugin},     {"kverify", kverify},    {"kernel", o.kernel},
+                     {"cases", o.cases},     {"seed", o.seed},        {"mutations", o.mutations},
+                     {"seconds", o.seconds}, {"reach", o.reach_cases}};
   return json_text(json) + "\n";
 }
 
@@ -147,6 +147,8 @@ class Mutate {
             std::to_string(options_.mutations),
             "--cases",
             std::to_string(options_.cases),
+            "--reach-cases",
+            std::to_string(options_.reach_cases),
             "--seed",
             std::to_string(options_.seed),
             "--seconds",
@@ -207,6 +209,7 @@ Result<ExitCode> mutate_shard(const MutateOptions& options) {
   MachineOptions machine{.kernel = options.kernel,
                          .mutations_max = options.mutations,
                          .suite = {.seed = options.seed, .cases = options.cases},
+                         .reach_cases = options.reach_cases,
                          .seconds_max = options.seconds,
                          .shard = options.shard,
                          .shards = options.shards};

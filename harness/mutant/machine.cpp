@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "harness/plugin/device_config.h"
 
@@ -81,17 +82,51 @@ std::vector<Listed> choose(std::vector<Listed> all, uint64_t most) {
 }
 
 /// Which entries of the suite execute the instruction of each chosen mutation.
-std::vector<std::vector<bool>> entries_that_reach(const Bench& bench, const Suite& suite,
-                                                  const std::vector<Listed>& chosen) {
-  std::vector<std::vector<bool>> reach(chosen.size(), std::vector<bool>(suite.size()));
-  for (size_t entry = 0; entry < suite.size(); ++entry) {
-    bench.runtime.control->clear_executions();
-    suite.run(entry);
-    for (size_t i = 0; i < chosen.size(); ++i) {
+class Reach {
+ public:
+  Reach(const Bench& bench, const std::vector<Listed>& chosen)
+      : control_(*bench.runtime.control), chosen_(chosen), entries_(chosen.size()) {}
+
+  /// Notes the entry that ran since clear(), unless the mutations that it reaches have `enough`.
+  bool add(size_t entry, uint32_t enough) {
+    std::vector<size_t> reached;
+    bool is_needed = false;
+    for (size_t i = 0; i < chosen_.size(); ++i) {
       kv_simt_mutation now = {.struct_bytes = sizeof now};
-      if (bench.runtime.control->mutation(chosen[i].index, &now) != 0) continue;
-      reach[i][entry] = now.executions > 0;
+      if (control_.mutation(chosen_[i].index, &now) != 0 || now.executions == 0) continue;
+      reached.push_back(i);
+      is_needed |= entries_[i].size() < enough;
     }
+    if (is_needed)
+      for (const size_t i : reached) entries_[i].insert(entry);
+    return is_needed;
+  }
+  void clear() const { control_.clear_executions(); }
+  bool all_have(uint32_t enough) const {
+    return std::all_of(entries_.begin(), entries_.end(),
+                       [&](const std::set<size_t>& of) { return of.size() >= enough; });
+  }
+  const std::set<size_t>& of(size_t chosen) const { return entries_[chosen]; }
+
+ private:
+  const kv_simt_control_v1& control_;
+  const std::vector<Listed>& chosen_;
+  std::vector<std::set<size_t>> entries_;
+};
+
+Result<Reach> reach_all(const Bench& bench, const std::vector<Listed>& chosen, uint32_t enough,
+                        Suite& suite) {
+  Reach reach(bench, chosen);
+  constexpr uint32_t kAny = ~uint32_t{0};
+  for (size_t entry = 0; entry < suite.size(); ++entry) {
+    reach.clear();
+    suite.run(entry);
+    reach.add(entry, kAny);
+  }
+  for (uint32_t grown = 0; grown < kGrownMax && !reach.all_have(enough); ++grown) {
+    KV_ASSIGN_OR_RETURN(const bool passed, suite.grow());
+    if (!passed) break;
+    if (!reach.add(suite.size() - 1, enough)) suite.drop_last();
   }
   return reach;
 }
@@ -104,10 +139,10 @@ class Order {
     std::stable_sort(entries_.begin(), entries_.end(),
                      [&](size_t a, size_t b) { return suite.cost(a) < suite.cost(b); });
   }
-  std::vector<size_t> of(const std::vector<bool>& reach) const {
+  std::vector<size_t> of(const std::set<size_t>& reach) const {
     std::vector<size_t> wanted;
     for (const size_t entry : entries_)
-      if (reach[entry]) wanted.push_back(entry);
+      if (reach.contains(entry)) wanted.push_back(entry);
     return wanted;
   }
   void killed(size_t entry) {
@@ -121,7 +156,7 @@ class Order {
   std::vector<size_t> entries_;
 };
 
-void try_mutation(const Suite& suite, double seconds_max, const std::vector<bool>& reach,
+void try_mutation(const Suite& suite, double seconds_max, const std::set<size_t>& reach,
                   Order& order, MachineResult& result) {
   const double started = processor_seconds();
   for (const size_t entry : order.of(reach)) {
@@ -146,12 +181,12 @@ Result<ShardFacts> run_shard(const Bench& bench, const MachineOptions& options,
                              const std::function<void(const MachineResult&)>& end) {
   const kv_simt_control_v1* control = bench.runtime.control;
   KV_RETURN_IF_ERROR(configure(bench, KV_SIMT_COLLECT_EXECUTIONS | KV_SIMT_COLLECT_VALUES));
-  KV_ASSIGN_OR_RETURN(const Suite suite, Suite::create(bench, options.suite));
+  KV_ASSIGN_OR_RETURN(Suite suite, Suite::create(bench, options.suite));
   ShardFacts facts;
   const std::vector<Listed> chosen =
       choose(list_mutations(bench, options, facts), options.mutations_max);
   facts.chosen = chosen.size();
-  const auto reach = entries_that_reach(bench, suite, chosen);
+  KV_ASSIGN_OR_RETURN(const Reach reach, reach_all(bench, chosen, options.reach_cases, suite));
   KV_RETURN_IF_ERROR(configure(bench, KV_SIMT_COLLECT_VALUES));
   Order order(suite);
   for (uint64_t i = options.shard; i < chosen.size(); i += options.shards) {
@@ -160,7 +195,7 @@ Result<ShardFacts> run_shard(const Bench& bench, const MachineOptions& options,
     begin(result);
     if (control->mutate(&chosen[i].mutation) != 0)
       return environment_error("the CPU device refused a mutation that it had listed");
-    try_mutation(suite, options.seconds_max, reach[i], order, result);
+    try_mutation(suite, options.seconds_max, reach.of(i), order, result);
     control->mutate(nullptr);
     end(result);
   }

@@ -4,7 +4,9 @@
 // not done yet, tries it on the cases that execute its instruction, those first that have killed
 // most, until one objects or the cap is reached, and hands each result to the sink at once. Chosen
 // are mutations_max of those whose instruction the suite executes, spread evenly over the list,
-// which is the same in every process. The order of results is that of the list.
+// which is the same in every process. The suite then grows, up to kGrownMax draws, by every case
+// that executes the instruction of a chosen mutation which fewer than reach_cases of them do. The
+// order of results is that of the list.
 // Example:  run_shard(bench, {.kernel = "attend_decode"}, [&](const MachineResult& r) { ... });
 #pragma once
 
@@ -17,11 +19,14 @@
 
 namespace kv {
 
+inline constexpr uint32_t kGrownMax = 600;
+
 struct MachineOptions {
   std::string kernel;             // part of the name of the kernels that are changed
   uint64_t mutations_max = 2000;  // 0: all
   SuiteOptions suite;
-  double seconds_max = 10;  // of processor time for each
+  uint32_t reach_cases = 40;  // that each mutation has, where draws have them
+  double seconds_max = 10;    // of processor time for each
   uint64_t shard = 0, shards = 1;
   std::set<uint64_t> done;  // indices whose results are known already
 };

@@ -49,19 +49,30 @@ Verdict Suite::judge(const Entry& entry, const std::vector<Run>& runs) const {
   return judge.finish(&runs[1].end).verdict;
 }
 
-Result<Suite> Suite::create(const Bench& bench, const SuiteOptions& options) {
-  Suite suite(bench);
-  constexpr uint64_t kTriedMax = 20;  // for each case that is kept
-  for (uint64_t i = 0; suite.size() < options.cases && i < kTriedMax * options.cases; ++i) {
-    PhiloxSource choices(options.seed, i);
+Result<bool> Suite::grow() {
+  constexpr int kTriedMax = 20;
+  for (int tried = 0; tried < kTriedMax; ++tried) {
+    bench_->runtime.control->clear_executions();
+    PhiloxSource choices(seed_, drawn_++);
     Entry entry;
-    entry.c = draw_related(choices, {.variants = plugin_facts(bench.plugin).variants});
+    entry.c = draw_related(choices, {.variants = facts_.variants});
     KV_ASSIGN_OR_RETURN(entry.image, image_of(entry.c));
-    entry.runs = suite.run_entry(entry);
-    const Verdict verdict = suite.judge(entry, entry.runs);
+    entry.runs = run_entry(entry);
+    const Verdict verdict = judge(entry, entry.runs);
     if (verdict.outcome == Outcome::kFail || verdict.outcome == Outcome::kError)
       return bad_input("the unmutated plugin does not pass: " + verdict.message);
-    if (verdict.outcome == Outcome::kPass) suite.entries_.push_back(std::move(entry));
+    if (verdict.outcome != Outcome::kPass) continue;
+    entries_.push_back(std::move(entry));
+    return true;
+  }
+  return false;
+}
+
+Result<Suite> Suite::create(const Bench& bench, const SuiteOptions& options) {
+  Suite suite(bench, options.seed);
+  while (suite.size() < options.cases) {
+    KV_ASSIGN_OR_RETURN(const bool grown, suite.grow());
+    if (!grown) break;
   }
   if (suite.size() == 0) return bad_input("the plugin supports none of the cases");
   return suite;

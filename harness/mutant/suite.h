@@ -1,9 +1,9 @@
 // Purpose: the cases that machine mutants are tried on, and what the unmutated plugin makes of
 // them. Contract: runs in a process that has loaded the plugin on the CPU device: mutated kernels
-// reach no memory but the device's. Only cases that the unmutated plugin passes are kept. An entry
-// is a case and, where it names a relation, its image; run() tells whether the mutation in force
-// was reached, changed any value, changed any result, and whether the judge objects. Example:
-// KV_ASSIGN_OR_RETURN(Suite suite, Suite::create(bench, {.cases = 40}));
+// reach no memory but the device's. Only cases that the unmutated plugin passes are kept, in the
+// order drawn. An entry is a case and, where it names a relation, its image; run() tells whether
+// the mutation in force was reached, changed any value, changed any result, and whether the judge
+// objects. Example: KV_ASSIGN_OR_RETURN(Suite suite, Suite::create(bench, {.cases = 40}));
 //           for (size_t i = 0; i < suite.size(); ++i) outcome = suite.run(i);
 #pragma once
 
@@ -30,6 +30,10 @@ struct EntryOutcome {
 class Suite {
  public:
   static Result<Suite> create(const Bench& bench, const SuiteOptions& options);
+  /// Draws on until the plugin passes a case, which is the last entry then. False: none of the next
+  /// ones passed. The device's counts of executions are those of that case.
+  Result<bool> grow();
+  void drop_last() { entries_.pop_back(); }
   size_t size() const { return entries_.size(); }
   EntryOutcome run(size_t entry) const;
   /// Warp instructions of the unmutated plugin.
@@ -49,13 +53,16 @@ class Suite {
     std::vector<Run> runs;  // of the unmutated plugin: of the case, then of the image
   };
 
-  explicit Suite(const Bench& bench) : bench_(&bench), facts_(plugin_facts(bench.plugin)) {}
+  Suite(const Bench& bench, uint64_t seed)
+      : bench_(&bench), facts_(plugin_facts(bench.plugin)), seed_(seed) {}
   Run run_case(const Case& c) const;
   std::vector<Run> run_entry(const Entry& entry) const;
   Verdict judge(const Entry& entry, const std::vector<Run>& runs) const;
 
   const Bench* bench_;
   PluginFacts facts_;
+  uint64_t seed_;
+  uint64_t drawn_ = 0;
   std::vector<Entry> entries_;
 };
 

@@ -12,6 +12,8 @@ void add_mutate_options(CLI::App& command, MutateOptions& o) {
       ->check(whole(0, 1u << 30))
       ->capture_default_str();
   command.add_option("--cases", o.cases, "of the suite")->check(whole(1, 1u << 20));
+  command.add_option("--reach-cases", o.reach_cases, "that each mutant has to be reached by")
+      ->check(whole(1, 1u << 20));
   command.add_option("--seed", o.seed, "of the suite")->capture_default_str();
   command.add_option("--seconds", o.seconds, "most for each mutant")->check(number(0.1, 1e5));
   command.add_option("--plugin", o.bench.plugin_path, "library whose kernels are changed");
