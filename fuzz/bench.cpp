@@ -21,7 +21,7 @@ struct Open {
   CudaRuntime runtime;
   LoadedPlugin plugin;
   StatusPage status;
-  AxisSet offered;
+  OfferSet offered;
   PluginFacts facts;
 };
 
@@ -81,7 +81,7 @@ void open_bench() {
   open->runtime = value_or_exit(load_runtime(DeviceKind::kCpu));
   open->plugin = value_or_exit(
       load_plugin(find_library("KVERIFY_FUZZ_PLUGIN", "libkvattn_plugin.so"), open->runtime));
-  open->offered = probe_axes(open->plugin);
+  open->offered = probe_offers(open->plugin);
   open->facts = plugin_facts(open->plugin);
   const auto edges = edge_counters();
   open->runtime.control->set_edge_counters(edges.data(), edges.size());

@@ -148,7 +148,7 @@ RC_GTEST_PROP(CaseProperty, EmptyRowsAreCountedAsTheMaskDefinesThem, ()) {
       }
     }
   }
-  RC_ASSERT(features_of(c)[Feature::kEmptyRow] == empty);
+  RC_ASSERT(features_of(c)[feature("empty_row")] == empty);
 }
 
 // Kills: a digest of lengths and tables only.

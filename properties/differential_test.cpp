@@ -46,7 +46,7 @@ class Side {
       seen.ops.push_back(std::get<OpObservation>(std::move(event)));
     }
   }
-  const AxisSet& offered() const { return runner_->hello().offered; }
+  const OfferSet& offered() const { return runner_->hello().offered; }
 
  private:
   std::string folder_;
@@ -61,7 +61,7 @@ class Differential : public testing::Test {
   }
 
   Side fused_{"libkvattn_plugin.so"}, baseline_{"libkvattn_baseline_plugin.so"};
-  const AxisSet both_{fused_.offered().bits() & baseline_.offered().bits()};
+  const OfferSet both_{fused_.offered().bits() & baseline_.offered().bits()};
 };
 
 TEST_F(Differential, BothConform) {

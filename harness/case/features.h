@@ -1,139 +1,34 @@
 // Purpose: what a case exercises, as named counters, for must-hit lists: a campaign that never met
-// an empty row or a page straddle is red, not green.
+// an empty row or a page straddle is red, not green. The features are the rows of feature_table.h.
 // Contract: a pure function of the case. Counts say in how many rows, steps or operations (as fits)
-// a feature occurs; features of the shape count 1. The order of the names is stable.
-// Example:  FeatureSet met; met += features_of(c); if (!met.has(Feature::kEmptyRow)) ...
+// a feature occurs; features of the settings count 1. The order of the names is stable.
+// Example:  FeatureSet met; met += features_of(c); if (!met.has(feature("empty_row"))) ...
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <string_view>
 
-#include "harness/case/case.h"
+#include "harness/case/feature_table.h"
 
 namespace kv {
 
-enum class Feature : uint8_t {
-  // attention rows
-  kEmptyRow,           // a live query row that sees no key
-  kPadQueryRow,        // a query row that stands at a PAD slot
-  kQueriesExceedKeys,  // more query rows than slots
-  kQueriesNotKeys,     // query rows of one request differ from its slots
-  kQueriesEqualKeys,
-  kNoQueries,     // a row that only appends
-  kNoKeys,        // query rows over a cache of no slots
-  kQueriesOnly,   // attends without appending
-  kDecode,        // appends one token to a non-empty cache and attends with it
-  kPrefillWhole,  // appends several tokens to an empty cache and attends with them
-  kPrefillChunk,  // appends several tokens to a non-empty cache and attends with them
-  kPaddingLeft,
-  kPaddingRight,
-  kPaddingHoles,
-  kVerifyTree,  // a row with a tree that branches
-  // pages
-  kPageStraddle,     // slots in more than one page
-  kPagesOutOfOrder,  // a page followed by one that is not its physical successor
-  kLengthModPage0,
-  kLengthModPage1,
-  kLengthModPageMinus1,
-  kPageReuse,  // a page that a released request has held
-  kPoolFull,   // no page is free after a step
-  // batches and histories
-  kMultiRowBatch,
-  kMixedBatch,     // decode and prefill rows in one step
-  kRaggedQueries,  // rows of a step differ in query rows
-  kCancel,
-  kFinish,
-  kPrefixShared,
-  kPositionOffset,
-  // shape
-  kMha,
-  kGqa,
-  kMqa,
-  kMultiLayer,
-  kF16,
-  kBf16,
-  kF32,
-  kHeadDim64,
-  kHeadDim80,
-  kHeadDim96,
-  kHeadDim128,
-  kHeadDim256,
-  kHeadDimOther,
-  kValueDim,  // K and V of different dimension
-  kLatent,    // V lies in K
-  kSoftcap,
-  kAlibi,
-  kSinks,
-  kCausalNone,
-  kCausalTopLeft,
-  kCausalBottomRight,
-  kWindowLeft,
-  kWindowRight,
-  kMaskPackedBits,
-  kMaskBoolKeep,
-  kMaskBoolBlock,
-  kMaskAdditive,
-  kMaskFiniteMinimum,
-  kMaskBroadcastBatch,
-  kMaskBroadcastHead,
-  kMaskByHead,  // a plane for each of several query heads
-  kMaskBroadcastQuery,
-  // pool
-  kPageSlots1,
-  kPageSlots2To8,
-  kPageSlots16,
-  kPageSlots32To64,
-  kPageSlots128To256,
-  kOrderIdentity,
-  kOrderReversed,
-  kOrderShuffled,
-  kFarPages,
-  kLayoutSlotHead,
-  kLayoutHeadSlot,
-  kPoisonUndefined,
-  kPoisonFiniteHuge,
-  kPoisonNan,
-  // data
-  kDesignNormal,
-  kDesignUniformExact,
-  kDesignDyadic,
-  kDesignSubsetSelect,
-  kDesignSparseCode,
-  kDesignBoundaryNeedles,
-  kDesignAscending,
-  kDesignLargeScores,
-  kDesignCensus,
-  kDesignConstantValue,
-  // execution
-  kScheduleSeed,
-  kRoundingNearest,
-  kRoundingRandom,
-  kRoundingUp,
-  kRoundingDown,
-  kRoundingMmaAmpere,
-  kRoundingMmaHopper,
-  kSplitForced,
-  kCascade,
-  kRepeated,
-  kVariantForced,
-  // how K and V are stored
-  kCacheE4m3,
-  kCacheE5m2,
-  kCacheI8,
-  kScaleTensor,
-  kScaleHead,
-  kScaleToken,
-  kScalePage,
-  kRopeNeox,
-  kRopeInterleaved,
-  kRopePartial,
-  kEnd,  // not a feature: their number
-};
-inline constexpr size_t kFeatureCount = static_cast<size_t>(Feature::kEnd);
+/// A row of the table.
+enum class Feature : uint8_t {};
+inline constexpr size_t kFeatureCount = feature_rows::kFeatureRows.size();
 
+constexpr const FeatureRow& row_of(Feature feature) {
+  return feature_rows::kFeatureRows[static_cast<size_t>(feature)];
+}
 /// "empty_row", ...; stable, for reports.
-std::string_view feature_name(Feature feature);
+constexpr std::string_view feature_name(Feature feature) { return row_of(feature).name; }
+
+/// Does not compile when there is none of this name.
+consteval Feature feature(std::string_view name) {
+  for (size_t i = 0; i < kFeatureCount; ++i)
+    if (feature_rows::kFeatureRows[i].name == name) return static_cast<Feature>(i);
+  throw "no feature has this name";
+}
 
 struct FeatureSet {
   std::array<uint64_t, kFeatureCount> count{};

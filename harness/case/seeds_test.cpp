@@ -76,21 +76,21 @@ TEST(Seeds, QueriesBeyondTheKeysAreEmpty) {
 
 TEST(Seeds, FeaturesAreThoseThatTheSeedsShow) {
   const FeatureSet pad = features_of(seed("pad_left_causal"));
-  EXPECT_EQ(pad[Feature::kPadQueryRow], 2u);
-  EXPECT_EQ(pad[Feature::kEmptyRow], 0u) << "PAD rows are not live";
-  EXPECT_EQ(features_of(seed("queries_beyond_keys"))[Feature::kEmptyRow], 2u);
+  EXPECT_EQ(pad[feature("pad_query_row")], 2u);
+  EXPECT_EQ(pad[feature("empty_row")], 0u) << "PAD rows are not live";
+  EXPECT_EQ(features_of(seed("queries_beyond_keys"))[feature("empty_row")], 2u);
   const FeatureSet decode = features_of(seed("one_token_decode"));
-  EXPECT_EQ(decode[Feature::kDecode], 1u);
-  EXPECT_EQ(decode[Feature::kPrefillWhole], 1u);
-  EXPECT_EQ(decode[Feature::kLengthModPage0], 1u);
-  EXPECT_EQ(decode[Feature::kLengthModPageMinus1], 1u);
-  EXPECT_EQ(decode[Feature::kPageReuse], 0u);
+  EXPECT_EQ(decode[feature("decode")], 1u);
+  EXPECT_EQ(decode[feature("prefill_whole")], 1u);
+  EXPECT_EQ(decode[feature("length_mod_page_0")], 1u);
+  EXPECT_EQ(decode[feature("length_mod_page_minus_1")], 1u);
+  EXPECT_EQ(decode[feature("page_reuse")], 0u);
   const FeatureSet mixed = features_of(seed("mixed_batch_page_reuse"));
-  EXPECT_EQ(mixed[Feature::kMixedBatch], 1u);
-  EXPECT_EQ(mixed[Feature::kCancel], 1u);
-  EXPECT_EQ(mixed[Feature::kPageReuse], 2u);
-  EXPECT_TRUE(mixed.has(Feature::kFarPages) && mixed.has(Feature::kGqa));
-  EXPECT_TRUE(mixed.has(Feature::kPagesOutOfOrder));
+  EXPECT_EQ(mixed[feature("mixed_batch")], 1u);
+  EXPECT_EQ(mixed[feature("cancel")], 1u);
+  EXPECT_EQ(mixed[feature("page_reuse")], 2u);
+  EXPECT_TRUE(mixed.has(feature("far_pages")) && mixed.has(feature("gqa")));
+  EXPECT_TRUE(mixed.has(feature("pages_out_of_order")));
 }
 
 TEST(Seeds, EveryFeatureHasADistinctName) {

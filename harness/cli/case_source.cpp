@@ -57,10 +57,17 @@ std::optional<SourcedCase> CaseSource::next_small() {
   return std::nullopt;
 }
 
+/// A case that forces a variant is mostly refused, and those of the array are to be judged.
+DrawOptions CaseSource::unforced() const {
+  DrawOptions drawing = options_.drawing;
+  drawing.variants.clear();
+  return drawing;
+}
+
 void CaseSource::find_cover() {
   looked_for_cover_ = true;
   if (options_.drawn_max < kCoverWorthIt) return;
-  cover_ = covering_array(options_.seed, {});
+  cover_ = covering_array(options_.seed, unforced());
   if (cover_.size() > options_.drawn_max) cover_.clear();
   in_cover_ = {cover_.begin(), cover_.end()};
 }
@@ -69,7 +76,7 @@ size_t CaseSource::cover_again(const MustHit& met) {
   if (!covered() || met.met() == met.required()) return 0;
   std::set<uint64_t> ran = in_cover_;
   for (uint64_t i = 0; i < number_; ++i) ran.insert(i);
-  again_ = covering_array(options_.seed, {}, met, ran);
+  again_ = covering_array(options_.seed, unforced(), &met, ran);
   std::reverse(again_.begin(), again_.end());
   in_cover_.insert(again_.begin(), again_.end());
   return again_.size();
@@ -94,7 +101,7 @@ Case CaseSource::draw_next() {
   const uint64_t number = next_number(covering);
   ++drawn_;
   PhiloxSource choices(options_.seed, number);
-  Case c = draw_related(choices, covering ? DrawOptions{} : options_.drawing);
+  Case c = draw_related(choices, covering ? unforced() : options_.drawing);
   c.name = fmt::format("seed {} case {}", options_.seed, number);
   return c;
 }

@@ -54,6 +54,7 @@ class CaseSource {
   bool covered() const { return !cover_.empty() && drawn_ >= cover_.size(); }
 
  private:
+  DrawOptions unforced() const;
   void find_cover();
   uint64_t next_number(bool& covering);
   Case draw_next();

@@ -50,8 +50,8 @@ TEST(CaseSource, WhatTheArrayHadInVainIsDrawnAgain) {
     for (auto next = source.next(); next.ok() && *next; next = source.next()) {
       EXPECT_TRUE(names.insert((*next)->c.name).second) << (*next)->c.name << " a second time";
       const FeatureSet had = features_of((*next)->c);
-      const bool vacuous = is_vacuous_for_hopper && had.has(Feature::kRoundingMmaHopper) &&
-                           had.has(Feature::kDesignAscending);
+      const bool vacuous = is_vacuous_for_hopper && had.has(feature("rounding_mma_hopper")) &&
+                           had.has(feature("design_ascending"));
       if (!vacuous) met.add(had);
     }
   };

@@ -75,6 +75,7 @@ class Check {
     JudgeOptions judging;
     if (engine_) judging.sample_rows = kCampaignValueSteps;
     KV_ASSIGN_OR_RETURN(Examiner examiner, Examiner::start(options_.bench, judging));
+    summary_ = RunSummary(examiner.hello().offered);
     summary_.histories = engine_;
     say_hello(examiner.hello());
     source_.set_drawing(examiner.drawing());
@@ -136,10 +137,8 @@ class Check {
         kVersion, hello.plugin.name, hello.plugin.version, device_name(options_.bench.device),
         corpus_files(options_.corpus).size(), options_.seed));
     std::string missing;
-    for (size_t i = 0; i < kAxisCount; ++i) {
-      const auto axis = static_cast<Axis>(i);
-      if (!hello.offered.has(axis)) missing += fmt::format(", {}", axis_name(axis));
-    }
+    for (size_t i = 0; i < kFeatureCount; ++i)
+      if (!hello.offered.has(Feature(i))) missing += fmt::format(", {}", row_of(Feature(i)).offer);
     if (!missing.empty()) output_.say("not offered, not drawn: " + missing.substr(2) + "\n");
   }
 
@@ -156,7 +155,7 @@ class Check {
         paths.push_back(std::move(sourced->path));
       }
       if (paths.empty()) {
-        more = rounds++ < kCoverRounds && source_.cover_again(summary_.offered()) > 0;
+        more = rounds++ < kCoverRounds && source_.cover_again(summary_.met_or_refused()) > 0;
         if (more) continue;
         return {};
       }

@@ -104,7 +104,7 @@ class Differ {
   /// What both builds offer.
   DrawOptions drawing() const {
     const Hello &a = before_.hello(), &b = after_.hello();
-    DrawOptions both{.offered = AxisSet(a.offered.bits() & b.offered.bits())};
+    DrawOptions both{.offered = OfferSet(a.offered.bits() & b.offered.bits())};
     for (const std::string& variant : a.plugin.variants) {
       const auto& other = b.plugin.variants;
       if (std::find(other.begin(), other.end(), variant) != other.end())

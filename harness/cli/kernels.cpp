@@ -26,9 +26,9 @@ Result<ExitCode> kernels(const BenchOptions& bench) {
   }
   for (const bool offered : {true, false}) {
     output.say(offered ? "offered\n" : "not offered\n");
-    for (size_t i = 0; i < kAxisCount; ++i) {
-      const auto axis = static_cast<Axis>(i);
-      if (hello.offered.has(axis) == offered) output.say(fmt::format("  {}\n", axis_name(axis)));
+    for (size_t i = 0; i < kFeatureCount; ++i) {
+      const bool is_told = may_be_refused(Feature(i)) && hello.offered.has(Feature(i)) == offered;
+      if (is_told) output.say(fmt::format("  {}\n", row_of(Feature(i)).offer));
     }
   }
   return ExitCode::kPass;

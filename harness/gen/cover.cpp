@@ -11,8 +11,9 @@ constexpr size_t kRounds[] = {200, 100, 50, 25, 12, 6, 3, 1};
 
 }  // namespace
 
-std::vector<uint64_t> covering_array(uint64_t seed, const DrawOptions& options, MustHit met,
-                                     const std::set<uint64_t>& without) {
+std::vector<uint64_t> covering_array(uint64_t seed, const DrawOptions& options,
+                                     const MustHit* already, const std::set<uint64_t>& without) {
+  MustHit met = already != nullptr ? *already : MustHit(options.offered);
   const auto candidate = [&](uint64_t i) {
     if (without.contains(i)) return FeatureSet{};
     PhiloxSource choices(seed, i);

@@ -17,7 +17,9 @@ namespace kv {
 
 /// Indices to draw with PhiloxSource(seed, index), best first: between them what `met` has not.
 /// Those in `without` are not chosen.
-std::vector<uint64_t> covering_array(uint64_t seed, const DrawOptions& options, MustHit met = {},
+/// `met` null: nothing, of what the options offer.
+std::vector<uint64_t> covering_array(uint64_t seed, const DrawOptions& options,
+                                     const MustHit* met = nullptr,
                                      const std::set<uint64_t>& without = {});
 
 }  // namespace kv

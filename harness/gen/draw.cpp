@@ -21,15 +21,22 @@ void keep_small(const DrawLimits& limits, Shape& shape) {
   shape.query_heads = shape.kv_heads * group;
 }
 
+/// What leave_out() cannot take away afterwards: the operations are drawn around it.
+void keep_to(const OfferSet& offered, Swarm& swarm) {
+  swarm.splits = swarm.splits && offered.has(feature("split_forced"));
+  swarm.trees = swarm.trees && offered.has(feature("verify_tree"));
+  swarm.holes = swarm.holes && offered.has(feature("padding_holes"));
+  swarm.cascades = offered.has(feature("cascade"));
+  swarm.padding_left = offered.has(feature("padding_left"));
+  swarm.padding_right = offered.has(feature("padding_right"));
+}
+
 }  // namespace
 
 Case draw(ChoiceSource& choices, const DrawOptions& options) {
   choices.enter(Part::kSwarm);
   Swarm swarm = draw_swarm(choices);
-  swarm.splits = swarm.splits && options.offered.has(Axis::kSplit);
-  swarm.trees = swarm.trees && options.offered.has(Axis::kTree);
-  swarm.holes = swarm.holes && options.offered.has(Axis::kPaddingHoles);
-  swarm.cascades = options.offered.has(Axis::kCascade);
+  keep_to(options.offered, swarm);
   Case c = draw_settings(choices, swarm);
   leave_out(options.offered, c);
   keep_small(options.limits, c.shape);

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/case/axis.h"
 #include "harness/case/case.h"
+#include "harness/case/offers.h"
 #include "harness/gen/choice_source.h"
 
 namespace kv {
@@ -28,7 +28,7 @@ struct DrawLimits {
 
 struct DrawOptions {
   std::vector<std::string> variants = {};  // of the plugin, that a case may force
-  AxisSet offered = AxisSet::all();        // what the plugin offers; the rest is not drawn
+  OfferSet offered = OfferSet::all();      // what the plugin offers; the rest is not drawn
   DrawLimits limits = {};
 };
 

@@ -42,7 +42,7 @@ void draw_rope(ChoiceSource& choices, Case& c) {
 
 }  // namespace
 
-void draw_formats(ChoiceSource& choices, const AxisSet& offered, Case& c) {
+void draw_formats(ChoiceSource& choices, const OfferSet& offered, Case& c) {
   // Rotated or quantised K that V lies in has no meaning; K and V of two dimensions stay plain.
   const bool plain = c.shape.head_dim_k != c.shape.head_dim_v || c.shape.value_in_key;
   if (choices.one_in(3) && !plain) draw_codes(choices, c);

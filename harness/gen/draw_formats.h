@@ -4,11 +4,11 @@
 // Example: draw_formats(choices, options.offered, c);
 #pragma once
 
-#include "harness/case/axis.h"
+#include "harness/case/offers.h"
 #include "harness/gen/choice_source.h"
 
 namespace kv {
 
-void draw_formats(ChoiceSource& choices, const AxisSet& offered, Case& c);
+void draw_formats(ChoiceSource& choices, const OfferSet& offered, Case& c);
 
 }  // namespace kv

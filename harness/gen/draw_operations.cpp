@@ -130,8 +130,10 @@ class Operations {
       room -= pads;
       return pads;
     };
-    if (live.real_tokens == 0 && choices_.one_in(2)) row.pad_left = some();
-    if (choices_.one_in(4)) row.pad_right = some();
+    const bool left = live.real_tokens == 0 && choices_.one_in(2);
+    if (left && swarm_.padding_left) row.pad_left = some();
+    const bool right = choices_.one_in(4);
+    if (right && swarm_.padding_right) row.pad_right = some();
     if (row.pad_left > 0 && choices_.one_in(8)) row.append = 0;  // nothing but PAD
   }
 

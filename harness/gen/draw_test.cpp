@@ -74,10 +74,11 @@ TEST(Draw, NoFeatureNeedsLuckInTwoHundredCases) {
   FeatureSet met;
   for (uint64_t i = 0; i < 200; ++i) met += features_of(drawn(i));
   for (const Feature feature :
-       {Feature::kEmptyRow, Feature::kPageStraddle, Feature::kGqa, Feature::kMqa,
-        Feature::kQueriesNotKeys, Feature::kMixedBatch, Feature::kFarPages, Feature::kPaddingLeft,
-        Feature::kPaddingRight, Feature::kPageReuse, Feature::kLengthModPage0,
-        Feature::kLengthModPage1, Feature::kLengthModPageMinus1, Feature::kPrefillChunk}) {
+       {feature("empty_row"), feature("page_straddle"), feature("gqa"), feature("mqa"),
+        feature("queries_not_keys"), feature("mixed_batch"), feature("far_pages"),
+        feature("padding_left"), feature("padding_right"), feature("page_reuse"),
+        feature("length_mod_page_0"), feature("length_mod_page_1"),
+        feature("length_mod_page_minus_1"), feature("prefill_chunk")}) {
     EXPECT_TRUE(met.has(feature)) << feature_name(feature);
   }
 }

@@ -16,8 +16,8 @@ TEST(MustHit, NamesWhatWasNotMet) {
   EXPECT_EQ(met.met(), 0u);
   EXPECT_EQ(met.missing().size(), met.required());
   FeatureSet had;
-  had[Feature::kGqa] = 3;
-  had[Feature::kEmptyRow] = 1;
+  had[feature("gqa")] = 3;
+  had[feature("empty_row")] = 1;
   EXPECT_EQ(met.gain(had), 3u);
   EXPECT_EQ(met.add(had), 3u);
   EXPECT_EQ(met.add(had), 0u);

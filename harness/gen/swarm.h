@@ -19,7 +19,9 @@ struct Swarm {
   bool designs;
   bool schedules, roundings, repeats, splits, variants;  // execution
 
-  bool cascades = true;  // what the plugin offers; no axis of its own: one in eight has one
+  // What the plugin offers; no axes of their own.
+  bool cascades = true;  // one case in eight has one
+  bool padding_left = true, padding_right = true;
 
   /// Query rows (in tiles of 16) * slots (in tiles of 16) * query heads * (K + V dimension).
   uint64_t budget = 0;

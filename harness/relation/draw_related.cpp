@@ -10,14 +10,14 @@ namespace {
 
 /// States that saw nothing, beside logits far below 0: splits before a window, tiles that some rows
 /// of a block do not see. One without the other shows nothing.
-void empty_some_states(ChoiceSource& choices, const AxisSet& offered, Case& c) {
+void empty_some_states(ChoiceSource& choices, const OfferSet& offered, Case& c) {
   Case changed = c;
   const uint32_t split = choices.pick<uint32_t>({16, c.pool.page_slots, 32});
   const auto window = choices.pick<int64_t>({1, 0, 7, 16, 33});
   const bool splits = choices.one_in(2), windows = choices.one_in(2);
-  if (splits && offered.has(Axis::kSplit) && c.exec.split_slots == 0)
+  if (splits && offered.has(feature("split_forced")) && c.exec.split_slots == 0)
     changed.exec.split_slots = std::max(split, 16u);
-  if (windows && offered.has(Axis::kWindowLeft) && c.mask.window_left < 0)
+  if (windows && offered.has(feature("window_left")) && c.mask.window_left < 0)
     changed.mask.window_left = window;
   if (Timeline::create(changed).ok()) c = std::move(changed);
 }

@@ -1,6 +1,7 @@
 #include "harness/report/must_hit_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -13,7 +14,7 @@ constexpr size_t kToldMax = 20;
 /// What no judged case had and the plugin refused.
 std::vector<std::string> only_refused(const RunSummary& s) {
   std::vector<std::string> only = s.must_hit.missing();
-  const std::vector<std::string> never = s.never_offered();  // of the same order
+  const std::vector<std::string> never = s.never_met();  // of the same order
   std::erase_if(only, [at = never.begin(), end = never.end()](const std::string& name) mutable {
     const bool is_never = at != end && *at == name;
     if (is_never) ++at;
@@ -45,8 +46,11 @@ std::string must_hit_text(const RunSummary& s) {
                                 s.must_hit.met(), s.must_hit.required());
   const size_t refused = only_refused(s).size();
   out += refused > 0 ? fmt::format("; {} more were refused\n", refused) : "\n";
+  if (const auto excused = s.must_hit.excused(); !excused.empty())
+    out +=
+        fmt::format("  not asked   {}: the plugin does not offer them\n", fmt::join(excused, ", "));
   if (!s.must_hit_is_due) return out;
-  const std::vector<std::string> never = s.never_offered();
+  const std::vector<std::string> never = s.never_met();
   for (size_t i = 0; i < std::min(never.size(), kToldMax); ++i)
     out += fmt::format("  never met   {}: this campaign says too little\n", never[i]);
   if (never.size() > kToldMax)
@@ -59,8 +63,9 @@ nlohmann::ordered_json must_hit_json(const RunSummary& s) {
                                  {"met", s.must_hit.met()},
                                  {"is_due", s.must_hit_is_due}};
   for (size_t i = 0; i < conditions().size(); ++i)
-    json["conditions"][std::string(feature_name(conditions()[i].feature))] = s.must_hit.hits(i);
-  json["never_offered"] = s.never_offered();
+    json["conditions"][std::string(feature_name(conditions()[i]))] = s.must_hit.hits(i);
+  json["never_met"] = s.never_met();
+  json["not_offered"] = s.must_hit.excused();
   json["only_refused"] = only_refused(s);
   return json;
 }

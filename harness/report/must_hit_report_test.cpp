@@ -1,5 +1,6 @@
-// A run that held the covering array and missed a condition is red and says which; a whole one, a
-// short one and one whose plugin refused the rest are not.
+// A run that held the covering array and missed a condition is red and says which, and so is one
+// that was mostly refused; a whole one, a short one and one whose plugin does not offer the rest
+// are not.
 #include "harness/report/must_hit_report.h"
 
 #include <gtest/gtest.h>
@@ -22,8 +23,8 @@ struct Narrowed {
 };
 
 /// A run over the covering array of a generator that draws only what is kept.
-RunSummary run(const Narrowed& narrowed) {
-  RunSummary summary;
+RunSummary run(const Narrowed& narrowed, const OfferSet& offered = OfferSet::all()) {
+  RunSummary summary(offered);
   summary.must_hit_is_due = true;
   for (const uint64_t number : covering_array(kSeed, {})) {
     const Case c = drawn(number);
@@ -35,10 +36,11 @@ RunSummary run(const Narrowed& narrowed) {
 }
 
 bool all(const Case&) { return true; }
-bool no_softcap(const Case& c) { return !features_of(c).has(Feature::kSoftcap); }
+bool no_softcap(const Case& c) { return !features_of(c).has(feature("softcap")); }
+bool one_layout(const Case& c) { return c.pool.layout == CacheLayout::kSlotHead; }
 bool not_both(const Case& c) {
   const FeatureSet had = features_of(c);
-  return !(had.has(Feature::kSoftcap) && had.has(Feature::kSinks));
+  return !(had.has(feature("softcap")) && had.has(feature("sinks")));
 }
 bool has(const std::vector<std::string>& names, const char* name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -55,7 +57,7 @@ TEST(MustHitReport, AWholeCampaignIsGreen) {
 TEST(MustHitReport, AMissedConditionIsFive) {
   RunSummary summary = run({.is_kept = no_softcap});
   EXPECT_EQ(summary.exit_code(), ExitCode::kVacuous);
-  EXPECT_TRUE(has(summary.never_offered(), "softcap"));
+  EXPECT_TRUE(has(summary.never_met(), "softcap"));
   EXPECT_NE(must_hit_text(summary).find("never met   softcap:"), std::string::npos);
   EXPECT_NE(must_hit_text(summary).find("others; --json lists them"), std::string::npos);
   EXPECT_EQ(must_hit_json(summary)["conditions"]["softcap"], 0);
@@ -67,18 +69,47 @@ TEST(MustHitReport, AMissedConditionIsFive) {
 TEST(MustHitReport, AMissedPairIsFive) {
   const RunSummary summary = run({.is_kept = not_both});
   EXPECT_EQ(summary.exit_code(), ExitCode::kVacuous);
-  EXPECT_TRUE(has(summary.never_offered(), "softcap + sinks"));
-  EXPECT_FALSE(has(summary.never_offered(), "softcap"));
+  EXPECT_TRUE(has(summary.never_met(), "softcap + sinks"));
+  EXPECT_FALSE(has(summary.never_met(), "softcap"));
 }
 
+// No plugin is asked beforehand about layouts.
 TEST(MustHitReport, WhatThePluginRefusesIsToldAndIsNotMissed) {
-  const RunSummary summary = run({.is_kept = no_softcap, .others = Outcome::kUnsupported});
+  const RunSummary summary = run({.is_kept = one_layout, .others = Outcome::kUnsupported});
   EXPECT_EQ(summary.exit_code(), ExitCode::kPass);
-  EXPECT_TRUE(summary.never_offered().empty());
+  EXPECT_TRUE(summary.never_met().empty());
   EXPECT_NE(must_hit_text(summary).find("more were refused"), std::string::npos);
   const auto refused = must_hit_json(summary)["only_refused"].get<std::vector<std::string>>();
-  EXPECT_TRUE(has(refused, "softcap"));
+  EXPECT_TRUE(has(refused, "layout_head_slot"));
   EXPECT_FALSE(has(refused, "sinks"));
+}
+
+TEST(MustHitReport, WhatThePluginSaidItOffersMustHaveBeenJudged) {
+  const RunSummary summary = run({.is_kept = no_softcap, .others = Outcome::kUnsupported});
+  EXPECT_EQ(summary.exit_code(), ExitCode::kVacuous);
+  EXPECT_EQ(summary.never_met(), std::vector<std::string>{"softcap"});
+}
+
+TEST(MustHitReport, WhatThePluginDoesNotOfferIsExcusedByName) {
+  OfferSet offered;
+  for (size_t i = 0; i < kFeatureCount; ++i)
+    if (Feature(i) != feature("softcap")) offered.add(Feature(i));
+  const RunSummary summary = run({.is_kept = no_softcap}, offered);
+  EXPECT_EQ(summary.exit_code(), ExitCode::kPass);
+  EXPECT_NE(must_hit_text(summary).find("not asked   softcap:"), std::string::npos);
+  EXPECT_EQ(must_hit_json(summary)["not_offered"], nlohmann::json::array({"softcap"}));
+}
+
+TEST(MustHitReport, ARunThatWasMostlyRefusedIsFive) {
+  RunSummary summary = run({.is_kept = all});
+  Verdict refused;
+  refused.outcome = Outcome::kUnsupported;
+  const uint64_t judged = summary.judged();
+  for (uint64_t i = 0; i < judged; ++i) summary.add(drawn(i), refused);
+  EXPECT_EQ(summary.exit_code(), ExitCode::kPass);
+  summary.add(drawn(0), refused);
+  EXPECT_EQ(summary.exit_code(), ExitCode::kVacuous);
+  EXPECT_NE(summary_text(summary).find("cases: this campaign says too little"), std::string::npos);
 }
 
 // A failure outweighs what was not met.

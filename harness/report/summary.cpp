@@ -14,10 +14,6 @@ namespace {
 constexpr Outcome kOutcomes[] = {
     Outcome::kPass,    Outcome::kFail,        Outcome::kNondeterministic,
     Outcome::kVacuous, Outcome::kUnsupported, Outcome::kError};
-constexpr Feature kRequired[] = {
-    Feature::kEmptyRow,       Feature::kPageStraddle,  Feature::kGqa,
-    Feature::kQueriesNotKeys, Feature::kDecode,        Feature::kPrefillChunk,
-    Feature::kMixedBatch,     Feature::kRaggedQueries, Feature::kPagesOutOfOrder};
 constexpr size_t kReasonsMax = 50;  // distinct reasons kept; a hostile plugin may invent many
 
 void add_stats(VerdictStats& sum, const VerdictStats& s) {
@@ -70,18 +66,22 @@ uint64_t RunSummary::count(Outcome outcome) const {
 std::vector<std::string> RunSummary::missing_features() const {
   std::vector<std::string> missing;
   if (!is_random || histories || judged() < kCampaignCases) return missing;
-  for (const Feature feature : kRequired)
-    if (!features.has(feature)) missing.emplace_back(feature_name(feature));
+  for (size_t i = 0; i < kFeatureCount; ++i) {
+    const bool is_due = row_of(Feature(i)).in_every_campaign && can_be_met(offered, Feature(i));
+    if (is_due && !features.has(Feature(i))) missing.emplace_back(feature_name(Feature(i)));
+  }
   return missing;
 }
 
-MustHit RunSummary::offered() const {
+MustHit RunSummary::met_or_refused() const {
   MustHit all = must_hit;
-  all += refused;
+  all.excuse(refused);
   return all;
 }
 
-std::vector<std::string> RunSummary::never_offered() const { return offered().missing(); }
+bool RunSummary::mostly_refused() const {
+  return must_hit_is_due && count(Outcome::kUnsupported) > judged();
+}
 
 ExitCode RunSummary::exit_code() const {
   ExitCode code = ExitCode::kPass;
@@ -89,7 +89,7 @@ ExitCode RunSummary::exit_code() const {
   if (count(Outcome::kFail) > 0) code = worst(code, ExitCode::kFailed);
   if (count(Outcome::kNondeterministic) > 0) code = worst(code, ExitCode::kNondeterministic);
   if (!missing_features().empty()) code = worst(code, ExitCode::kVacuous);
-  if (must_hit_is_due && judged() > 0 && !never_offered().empty())
+  if (must_hit_is_due && judged() > 0 && (!never_met().empty() || mostly_refused()))
     code = worst(code, ExitCode::kVacuous);
   if (judged() > 0 || code != ExitCode::kPass) return code;
   const bool all_unsupported = cases > 0 && count(Outcome::kUnsupported) == cases;
@@ -127,6 +127,9 @@ std::string summary_text(const RunSummary& s) {
   if (s.judged() > 0 && !s.histories) out += features_table(s.features) + must_hit_text(s);
   for (const std::string& feature : s.missing_features())
     out += fmt::format("  never met   {}: this campaign says too little\n", feature);
+  if (s.mostly_refused())
+    out += fmt::format("  refused     {} of {} cases: this campaign says too little\n",
+                       s.count(Outcome::kUnsupported), s.cases);
   if (!s.variants.empty()) out += "  variants that ran\n" + counts_text(s.variants);
   if (const uint64_t failed = s.count(Outcome::kFail); failed > 0) {
     const uint64_t all = failed + s.count(Outcome::kPass);

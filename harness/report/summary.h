@@ -2,10 +2,11 @@
 // Contract: add() every case once, with its verdict. Counts are taken over cases in any order, so
 // the summary of the same cases is the same. exit_code() follows exit_code.h; a run in which
 // nothing was judged is vacuous, and so is a campaign of at least kCampaignCases cases that judged
-// some but never met a required feature, and one that ran the covering array and never offered a
-// condition of must_hit.h or a pair of them. What the plugin refused was offered: it is told, and
-// does not count as judged.
-// Example: RunSummary s; s.add(c, verdict); puts(summary_text(s).c_str());
+// some but never met a required feature; and one that ran the covering array and never met a
+// condition of must_hit.h or a pair of them, or whose cases the plugin mostly refused. What the
+// plugin does not offer is excused, by name; what it refused case by case is told, and is not
+// missing, unless it is a condition that it said it offers.
+// Example: RunSummary s(hello.offered); s.add(c, verdict); puts(summary_text(s).c_str());
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,10 @@ namespace kv {
 struct RunSummary {
   static constexpr uint64_t kCampaignCases = 200;
 
+  explicit RunSummary(const OfferSet& offers = OfferSet::all())
+      : offered(offers), must_hit(offers), refused(offers) {}
+
+  OfferSet offered;  // by the plugin
   uint64_t cases = 0;
   std::map<Outcome, uint64_t> outcomes;
   std::map<std::string, uint64_t> failure_classes, variants, unsupported_reasons;
@@ -41,10 +46,12 @@ struct RunSummary {
   uint64_t judged() const { return count(Outcome::kPass) + count(Outcome::kFail); }
   /// Features that every campaign must meet, and that no judged case of this one had.
   std::vector<std::string> missing_features() const;
-  /// Conditions of judged and of unsupported cases.
-  MustHit offered() const;
-  /// Of must_hit: neither judged nor refused.
-  std::vector<std::string> never_offered() const;
+  /// must_hit, where what the plugin refused is excused.
+  MustHit met_or_refused() const;
+  /// What of it is missing: this campaign says too little.
+  std::vector<std::string> never_met() const { return met_or_refused().missing(); }
+  /// The covering array ran, and the plugin refused more cases than were judged.
+  bool mostly_refused() const;
   ExitCode exit_code() const;
 };
 

@@ -56,15 +56,14 @@ bool supports(const kv_kernel_level& level, const Case& c) {
 
 }  // namespace
 
-AxisSet probe_axes(const LoadedPlugin& plugin) {
+OfferSet probe_offers(const LoadedPlugin& plugin) {
   const kv_kernel_level* level = plugin.api->kernel;
-  if (level == nullptr || !supports(*level, plain_case())) return AxisSet::all();
-  AxisSet offered;
-  for (size_t i = 0; i < kAxisCount; ++i) {
-    const auto axis = static_cast<Axis>(i);
-    if (supports(*level, with_axis(axis))) offered.add(axis);
-  }
-  return offered;
+  if (level == nullptr) return OfferSet::all();
+  return find_offers(
+      [](const void* of, const Case& c) {
+        return supports(*static_cast<const kv_kernel_level*>(of), c);
+      },
+      level);
 }
 
 std::vector<Dispatch> probe_dispatch(const LoadedPlugin& plugin) {

@@ -238,7 +238,7 @@ Bytes encode_hello(const Hello& hello) {
 std::optional<Hello> decode_hello(ByteSpan payload) {
   auto flat = decode<FlatHello>(payload);
   if (!flat) return std::nullopt;
-  flat->hello.offered = AxisSet(flat->offered);
+  flat->hello.offered = OfferSet(flat->offered);
   if (flat->failed != 0) flat->hello.error = Error{flat->kind, flat->message};
   return std::move(flat->hello);
 }

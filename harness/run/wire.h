@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "harness/case/axis.h"
+#include "harness/case/offers.h"
 #include "harness/core/result.h"
 #include "harness/run/observation.h"
 
@@ -27,7 +27,7 @@ struct Hello {
   std::optional<Error> error;  // the plugin could not be loaded
   PluginFacts plugin;
   bool kernel_level = false, engine_level = false;
-  AxisSet offered = AxisSet::all();  // of the kernel level
+  OfferSet offered = OfferSet::all();  // of the kernel level
   std::vector<Dispatch> dispatch = {};
   std::string runtime_path;
 };

@@ -51,12 +51,12 @@ TEST(Wire, CarriesHelloRequestAndEnd) {
   const Hello good{.error = {},
                    .plugin = {.name = "n", .version = "1", .promises = 31, .variants = {"a", "b"}},
                    .kernel_level = true,
-                   .offered = AxisSet(5),
+                   .offered = OfferSet(5),
                    .dispatch = {{DType::kBf16, DType::kE4m3, "mixed", "a", {"a", "b"}}},
                    .runtime_path = "p"};
   EXPECT_EQ(encode_hello(*decode_hello(encode_hello(good))), encode_hello(good));
   EXPECT_EQ(decode_hello(encode_hello(good))->plugin.variants[1], "b");
-  EXPECT_EQ(decode_hello(encode_hello(good))->offered, AxisSet(5));
+  EXPECT_EQ(decode_hello(encode_hello(good))->offered, OfferSet(5));
   EXPECT_EQ(decode_hello(encode_hello(good))->dispatch, good.dispatch);
   EXPECT_EQ(decode_request(encode_request({7, "path"}))->case_path, "path");
   const RunEnd end{

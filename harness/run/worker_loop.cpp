@@ -102,7 +102,7 @@ int run_worker(const WorkerOptions& options) {
   const auto plugin = load_plugin(options.plugin_path, *runtime);
   if (!plugin.ok()) return say_failed(plugin.error());
   status->enter(Phase::kSupports);
-  const AxisSet offered = probe_axes(*plugin);
+  const OfferSet offered = probe_offers(*plugin);
   const auto checks = choose_checks(options, runtime->control);
   if (!checks.ok()) return say_failed(checks.error());
   const bool profiles = !options.profile_path.empty() || !options.lcov_path.empty();

@@ -85,8 +85,8 @@ TEST(Schedule, TheSeedTraceMixesPrefillAndDecode) {
   ASSERT_TRUE(c.ok()) << c.error().message;
   const FeatureSet met = features_of(*c);
   for (const Feature feature :
-       {Feature::kMixedBatch, Feature::kDecode, Feature::kPrefillWhole, Feature::kPageReuse,
-        Feature::kFinish, Feature::kPageStraddle, Feature::kGqa}) {
+       {feature("mixed_batch"), feature("decode"), feature("prefill_whole"), feature("page_reuse"),
+        feature("finish"), feature("page_straddle"), feature("gqa")}) {
     EXPECT_TRUE(met.has(feature)) << feature_name(feature);
   }
 }
