@@ -22,7 +22,6 @@
 #include "harness/cli/version.h"
 #include "harness/core/json_fields.h"
 #include "harness/gen/small_cases.h"
-#include "harness/judge/fingerprint.h"
 #include "harness/report/ci_output.h"
 #include "harness/report/summary.h"
 
@@ -72,6 +71,8 @@ class Check {
     if (!options_.baseline_path.empty()) {
       KV_ASSIGN_OR_RETURN(known_, read_baseline(options_.baseline_path));
     }
+    if (!options_.baseline_path.empty() || !options_.write_baseline_path.empty())
+      findings_.hold_against(known_);
     JudgeOptions judging;
     if (engine_) judging.sample_rows = kCampaignValueSteps;
     KV_ASSIGN_OR_RETURN(Examiner examiner, Examiner::start(options_.bench, judging));
@@ -220,8 +221,7 @@ class Check {
   ExitCode exit_code() const {
     if (options_.baseline_path.empty()) return summary_.exit_code();
     std::string news;
-    for (const std::string& fault : findings_.faults())
-      if (!known_.contains(fault)) news += "    " + fault + "\n";
+    for (const std::string& fault : findings_.new_faults().lines()) news += "    " + fault + "\n";
     output_.say(fmt::format("  baseline    {} faults known, {}\n{}", known_.size(),
                             news.empty() ? "no other found" : "new:", news));
     if (!news.empty()) return summary_.exit_code();
@@ -245,9 +245,8 @@ class Check {
   }
 
   Result<void> tell_ci(const Hello& hello) const {
-    std::vector<Record> news;
-    for (const Record& record : findings_.records())
-      if (!known_.contains(fingerprint_of(record.c, record.verdict).text())) news.push_back(record);
+    const std::vector<Record>& news =
+        options_.baseline_path.empty() ? findings_.records() : findings_.news();
     if (!options_.junit_path.empty())
       KV_RETURN_IF_ERROR(write_text_file(options_.junit_path, junit_xml(summary_, news)));
     if (!options_.sarif_path.empty())
@@ -292,7 +291,7 @@ class Check {
   FindingSink findings_;
   CaseSource source_;
   RunSummary summary_;
-  std::set<std::string> known_;  // of the baseline
+  KnownFaults known_;  // of the baseline
   uint64_t warp_instructions_ = 0;
   bool stopped_early_ = false;
   Clock::time_point started_;

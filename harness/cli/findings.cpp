@@ -5,11 +5,14 @@
 #include "harness/case/text_file.h"
 #include "harness/certify/corpus.h"
 #include "harness/cli/minimized.h"
+#include "harness/explain/explain.h"
 #include "harness/judge/fingerprint.h"
 #include "harness/report/record.h"
 
 namespace kv::cli {
 namespace {
+
+constexpr uint64_t kExplainedSlots = 4096;  // longest request whose fault is looked for
 
 std::string quoted(const std::string& path) {
   const bool plain = path.find_first_not_of(
@@ -38,8 +41,9 @@ Result<void> FindingSink::add(Examined examined, const std::string& case_path) {
     }
     path = std::move(*stored);
   }
-  const Fingerprint fault = fingerprint_of(examined.c, examined.verdict);
-  if (!known_.insert(fault.text()).second) return {};
+  const std::string fingerprint = fingerprint_of(examined.c, examined.verdict).text();
+  const bool is_known = baseline_ != nullptr && file(name(examined));
+  if (!told_.insert({fingerprint, is_known}).second) return {};
   KV_ASSIGN_OR_RETURN(const std::string minimized, offer_minimized(examined, path));
   if (!examined.trace.empty() && !path.empty()) {
     KV_RETURN_IF_ERROR(write_text_file(trace_path(path), examined.trace));
@@ -56,7 +60,31 @@ Result<void> FindingSink::add(Examined examined, const std::string& case_path) {
   output_.say("\n" + record_text(record) + "\n");
   json_.push_back(record_json(record));
   records_.push_back(record);
+  if (!is_known) news_.push_back(record);
   return {};
+}
+
+Fault FindingSink::name(const Examined& examined) const {
+  const Verdict& v = examined.verdict;
+  Fault fault{.fingerprint = fingerprint_of(examined.c, v).text(), .features = {}, .names = {}};
+  if (examined.c.engine) return fault;
+  fault.features = telling_features(examined.c);
+  const bool may_be_explained = v.outcome == Outcome::kFail && v.divergence &&
+                                examined.preceding.empty() &&
+                                v.divergence->kv_length <= kExplainedSlots;
+  if (!may_be_explained) return fault;
+  const auto observe = [&](const Case& one) { return observe_once(bench_, one); };
+  const auto explained = kv::explain(examined.c, observe, {.cases_max = 0});
+  if (!explained.ok()) return fault;  // what no reading holds has no name
+  for (const Named& named : explained->remain) fault.names.insert(hypothesis_family(named.name));
+  return fault;
+}
+
+bool FindingSink::file(const Fault& fault) {
+  faults_.add(fault);
+  const bool is_known = baseline_->knows(fault);
+  if (!is_known) new_faults_.add(fault);
+  return is_known;
 }
 
 // Not of what needs others before it or takes its time to fail: `kverify minimize` is for those.

@@ -102,6 +102,16 @@ void damage(const kv_attend_args& args) {
   if (fault_is("wrong_lse")) copy_bytes(args.lse.data, kRubbish.data(), 4, kToDevice);
 }
 
+/// Two faults with one fingerprint: each forgets a modifier of its own.
+kv_status attend_forgetfully(const kv_attend_args& args, kv_error* why) {
+  kv_attention_shape shape = *args.shape;
+  if (fault_is("no_softcap") || fault_is("no_softcap_no_window")) shape.softcap = 0;
+  if (fault_is("no_window") || fault_is("no_softcap_no_window")) shape.window_left = -1;
+  kv_attend_args changed = args;
+  changed.shape = &shape;
+  return host_attend(&changed, why);
+}
+
 kv_status attend(const kv_attend_args* args, kv_error* why) {
   static int calls = 0;
   ++calls;
@@ -112,7 +122,7 @@ kv_status attend(const kv_attend_args* args, kv_error* why) {
   }
   if (fault_is("status")) return static_cast<kv_status>(77);
   if (fault_is("unwritten") || fault_is("idle")) return KV_OK;
-  const kv_status status = host_attend(args, why);
+  const kv_status status = attend_forgetfully(*args, why);
   damage(*args);
   static const bool flaky = fault_is("flaky") && first_process();
   const bool late = fault_is("history") && calls > 40;
