@@ -9,7 +9,6 @@
 #include "harness/case/data.h"
 #include "harness/case/json.h"
 #include "harness/case/timeline.h"
-#include "harness/cli/campaign_folder.h"
 #include "harness/core/hash.h"
 #include "harness/history/twin.h"
 #include "harness/relation/relation.h"
@@ -59,7 +58,7 @@ bool is_corpus(const std::string& root) {
 Result<std::vector<std::string>> stored_findings(const std::string& folder) {
   fs::path root = folder;
   std::error_code missing;
-  const bool is_campaign = fs::exists(CampaignFolder(folder).settings(), missing);
+  const bool is_campaign = fs::exists(root / "campaign.json", missing);
   if (is_campaign || fs::is_directory(root / "crashing", missing)) root /= "crashing";
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(root, missing))
