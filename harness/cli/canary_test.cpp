@@ -60,7 +60,7 @@ TEST_F(CliTest, AHealthyCampaignHasNoCanary) {
   EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
 }
 
-TEST_F(CliTest, ARightPluginThatSupportsTooLittleIsFive) {
+TEST_F(CliTest, ARightPluginThatDoesLessThanItOffersIsFive) {
   const Ran ran = check_with(kMisbehaving, "little", {"--cases", "400"});
   EXPECT_EQ(ran.status, 5) << ran.out << ran.err;
   EXPECT_SAYS(ran.out, "never met   gqa");

@@ -122,6 +122,11 @@ kv_status attend(const kv_attend_args* args, kv_error* why) {
   }
   if (fault_is("status")) return static_cast<kv_status>(77);
   if (fault_is("unwritten") || fault_is("idle")) return KV_OK;
+  // Though it said that it supports the shape.
+  if (fault_is("little") && args->shape->query_heads != args->shape->kv_heads) {
+    std::strcpy(why->text, "as many query heads as K/V heads, and nothing else");
+    return KV_UNSUPPORTED;
+  }
   const kv_status status = attend_forgetfully(*args, why);
   damage(*args);
   static const bool flaky = fault_is("flaky") && first_process();
@@ -145,15 +150,7 @@ kv_status append(const kv_append_args* args, kv_error* why) {
   return status;
 }
 
-kv_status supports(const kv_attention_shape* shape, kv_error* why) {
-  if (fault_is("little") && shape->query_heads != shape->kv_heads) {
-    std::strcpy(why->text, "as many query heads as K/V heads, and nothing else");
-    return KV_UNSUPPORTED;
-  }
-  return host_supports(shape, why);
-}
-
-kv_kernel_level kernel = {sizeof kernel, supports, host_plan, append, attend, nullptr};
+kv_kernel_level kernel = {sizeof kernel, host_supports, host_plan, append, attend, nullptr};
 
 }  // namespace
 
