@@ -1,7 +1,7 @@
-// The kernel-level plugin: kvattn as kverify sees it, once in throughput mode, once (with
-// KVATTN_BATCH_INVARIANT) in batch-invariant mode, which promises more, and once (with
-// KVATTN_BASELINE) over baseline/. Translates DLPack to TensorView and Status to kv_status;
-// everything else is the library's.
+// The kernel-level plugin: kvattn as kverify sees it: as it is by default, in batch-invariant mode
+// (KVATTN_BATCH_INVARIANT), which promises more, in throughput mode (KVATTN_THROUGHPUT), which
+// promises less, and over baseline/ (KVATTN_BASELINE). Translates DLPack to TensorView and Status
+// to kv_status; everything else is the library's.
 #include <algorithm>
 #include <cstring>
 
@@ -20,6 +20,11 @@ constexpr uint32_t kPromisesOfBoth = KV_PROMISE_DETERMINISTIC | KV_PROMISE_BATCH
 constexpr bool kBatchInvariant = true;
 constexpr const char* kName = "kvattn-invariant";
 constexpr uint32_t kPromises = kPromisesOfBoth | KV_PROMISE_CHUNK;
+#elif defined(KVATTN_THROUGHPUT)
+constexpr bool kBatchInvariant = false;
+constexpr const char* kName = "kvattn-throughput";
+// A batch decides how the slots of its queries are divided.
+constexpr uint32_t kPromises = kPromisesOfBoth & ~uint32_t{KV_PROMISE_BATCH | KV_PROMISE_HEAD};
 #elif defined(KVATTN_BASELINE)
 constexpr bool kBatchInvariant = false;
 constexpr const char* kName = "kvattn-baseline";
@@ -202,6 +207,15 @@ kv_profile profile_of(const Plan& plan, const kv_attention_shape& shape) {
           .maximum_is_exact = plan.tensor_cores && plan.ascending && plan.splits == 1};
 }
 
+/// 0 outside throughput mode.
+uint32_t multiprocessors() {
+  int count = 0;
+#ifdef KVATTN_THROUGHPUT
+  if (cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0) != cudaSuccess) return 1;
+#endif
+  return static_cast<uint32_t>(count);
+}
+
 kv_status plan(const kv_attention_shape* shape, const kv_batch* batch, kv_plan* out,
                kv_error* why) {
   StatusOr<AttentionShape> s = to_shape(shape);
@@ -216,7 +230,8 @@ kv_status plan(const kv_attention_shape* shape, const kv_batch* batch, kv_plan* 
                                      .kv_lengths = {batch->kv_lengths, batch->rows},
                                      .variant = batch->variant == nullptr ? "" : batch->variant,
                                      .split_slots = batch->split_slots,
-                                     .batch_invariant = kBatchInvariant};
+                                     .batch_invariant = kBatchInvariant,
+                                     .multiprocessors = multiprocessors()};
   StatusOr<Plan> made = make_plan(*s, description);
   if (!made.ok()) return answer(made.status(), why);
   out->workspace_bytes = made->workspace_bytes;

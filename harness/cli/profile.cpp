@@ -22,6 +22,8 @@ constexpr size_t kKernelNameMax = 34;
 
 /// "void kv::attend<float, 64>(Parameters)" to "attend<float, 64>", cut to fit.
 std::string short_name(std::string name) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  if (const size_t at = name.find(kAnonymous); at != name.npos) name.erase(at, kAnonymous.size());
   const size_t arguments = name.find('(');
   if (arguments != name.npos && arguments > 0) name.resize(arguments);
   if (name.starts_with("void ")) name.erase(0, 5);

@@ -46,12 +46,19 @@ StatusOr<uint32_t> forced_variant(const AttentionShape& shape, const BatchDescri
   return unsupported("variant \"", batch.variant, "\" does not exist");
 }
 
+bool fits(ChosenIn chosen_in, const AttentionShape& shape, const BatchDescription& batch) {
+  if (chosen_in == ChosenIn::kThroughput) {
+    return batch.multiprocessors > 0 && !batch.batch_invariant &&
+           shape.query_heads > shape.kv_heads && cache_dtype(shape) == shape.dtype;
+  }
+  return (chosen_in == ChosenIn::kInvariant) == batch.batch_invariant;
+}
+
 /// Some variant of the table is chosen for every batch.
 uint32_t chosen_variant(const AttentionShape& shape, const BatchDescription& batch) {
   uint32_t i = 0;
-  while (variants()[i].is_invariant != batch.batch_invariant ||
-         !fits(variants()[i].types, shape.dtype) || !fits(variants()[i].dims, shape) ||
-         !fits(variants()[i].chosen_for, batch)) {
+  while (!fits(variants()[i].chosen_in, shape, batch) || !fits(variants()[i].types, shape.dtype) ||
+         !fits(variants()[i].dims, shape) || !fits(variants()[i].chosen_for, batch)) {
     ++i;
   }
   return i;
@@ -65,10 +72,24 @@ bool is_divided(Kernel kernel) {
   return kernel == &AttendLaunchers::decode || divides_tokens(kernel);
 }
 
-void divide(Plan& plan, const BatchDescription& batch, Kernel kernel) {
+/// Splits so large that every multiprocessor has blocks and none has many; never less than ours.
+uint32_t split_by_occupancy(const BatchDescription& batch, int64_t kv_heads, int64_t longest) {
+  constexpr int64_t kBlocksWanted = 2;  // for each multiprocessor
+  const int64_t with_queries =
+      std::ranges::count_if(batch.query_lengths, [](int32_t length) { return length > 0; });
+  const int64_t blocks = std::max<int64_t>(with_queries * kv_heads, 1);
+  const int64_t splits = std::max<int64_t>(kBlocksWanted * batch.multiprocessors / blocks, 1);
+  const int64_t slots = (longest + splits - 1) / splits;
+  return static_cast<uint32_t>((slots + kSplitSlots - 1) / kSplitSlots * kSplitSlots);
+}
+
+void divide(Plan& plan, const BatchDescription& batch, int64_t kv_heads, Kernel kernel) {
   plan.partial_units = divides_tokens(kernel) ? plan.tokens : plan.requests;
   const int64_t longest = *std::ranges::max_element(batch.kv_lengths);
   plan.split_slots = batch.split_slots > 0 ? batch.split_slots : kSplitSlots;
+  if (batch.split_slots == 0 && batch.multiprocessors > 0 && longest > 0) {
+    plan.split_slots = split_by_occupancy(batch, kv_heads, longest);
+  }
   const int64_t splits = (longest + plan.split_slots - 1) / plan.split_slots;
   plan.splits_max = static_cast<uint32_t>(std::max<int64_t>(splits, 1));
 }
@@ -299,7 +320,7 @@ StatusOr<Plan> make_plan(const AttentionShape& shape, const BatchDescription& ba
         });
     if (!is_needed) continue;
     plan.launches |= 1u << i;
-    if (is_divided(rule.kernel)) divide(plan, batch, rule.kernel);
+    if (is_divided(rule.kernel)) divide(plan, batch, shape.kv_heads, rule.kernel);
     declare(plan, kernel_profile(rule.kernel, shape));
   }
   plan.workspace_bytes = workspace_bytes(plan, shape);

@@ -11,6 +11,7 @@ constexpr auto kPrefill = &AttendLaunchers::prefill;
 constexpr auto kInvariant = &AttendLaunchers::invariant;
 constexpr auto kLatent = &AttendLaunchers::latent;
 
+constexpr ChosenIn kInvariantOnly = ChosenIn::kInvariant;
 constexpr int32_t kMany = std::numeric_limits<int32_t>::max();
 constexpr QueryRange kOne = {1, 1}, kSeveral = {2, kMany}, kAny = {1, kMany}, kNone = {1, 0};
 constexpr const char* kAnyText = "any number of queries";
@@ -18,6 +19,13 @@ constexpr const char* kOneText = "at most one query for each request";
 
 // name, what it accepts, types, chosen for, accepts, launches
 constexpr Variant kVariants[] = {
+    {"decode_grouped",
+     kOneText,
+     Types::k16Bit,
+     kOne,
+     kOne,
+     {{{kInvariant, kOne}}},
+     ChosenIn::kThroughput},
     {"decode", kOneText, Types::kAny, kOne, kOne, {{{kDecode, kOne}}}},
     {"prefill", kAnyText, Types::k16Bit, kSeveral, kAny, {{{kPrefill, kAny}}}},
     {"mixed", kAnyText, Types::k16Bit, kAny, kAny, {{{kDecode, kOne}, {kPrefill, kSeveral}}}},
@@ -28,16 +36,16 @@ constexpr Variant kVariants[] = {
      kAny,
      {{{kDecode, kOne}, {kReference, kSeveral}}}},
     {"reference", kAnyText, Types::kAny, kNone, kAny, {{{kReference, kAny}}}},
-    {"invariant", kAnyText, Types::k16Bit, kAny, kAny, {{{kInvariant, kAny}}}, true},
-    {"invariant_fp32", kAnyText, Types::k32Bit, kAny, kAny, {{{kReference, kAny}}}, true},
-    {"latent", kAnyText, Types::k16Bit, kAny, kAny, {{{kLatent, kAny}}}, false, Dims::kLatent},
+    {"invariant", kAnyText, Types::k16Bit, kAny, kAny, {{{kInvariant, kAny}}}, kInvariantOnly},
+    {"invariant_fp32", kAnyText, Types::k32Bit, kAny, kAny, {{{kReference, kAny}}}, kInvariantOnly},
+    {"latent", kAnyText, Types::k16Bit, kAny, kAny, {{{kLatent, kAny}}}, {}, Dims::kLatent},
     {"invariant_latent",
      kAnyText,
      Types::k16Bit,
      kAny,
      kAny,
      {{{kLatent, kAny}}},
-     true,
+     kInvariantOnly,
      Dims::kLatent},
 };
 
@@ -61,8 +69,9 @@ const char* const* variant_names() {
 }
 
 const char* const* invariant_variant_names() {
-  static constexpr auto kNames = names_of(
-      [](const Variant& v) { return v.is_invariant || v.launches[0].kernel == kReference; });
+  static constexpr auto kNames = names_of([](const Variant& v) {
+    return v.chosen_in == kInvariantOnly || v.launches[0].kernel == kReference;
+  });
   return kNames.data();
 }
 

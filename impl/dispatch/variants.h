@@ -30,6 +30,9 @@ struct LaunchRule {
 };
 
 enum class Types { kAny, k16Bit, k32Bit };
+/// Which batches a variant is chosen for: all but batch-invariant ones, those alone, or in
+/// throughput mode those whose heads share K and V of 16 bits.
+enum class ChosenIn { kOrdinary, kInvariant, kThroughput };
 /// kLatent: rows of K and V that only a kernel for latent caches has registers for.
 enum class Dims { kOrdinary, kLatent };
 
@@ -40,7 +43,7 @@ struct Variant {
   QueryRange chosen_for;  // runs unforced when every request fits
   QueryRange accepts;     // runs forced when every request fits
   std::array<LaunchRule, 2> launches;
-  bool is_invariant = false;  // chosen for batch-invariant batches, and for those alone
+  ChosenIn chosen_in = ChosenIn::kOrdinary;
   Dims dims = Dims::kOrdinary;
 };
 

@@ -10,9 +10,12 @@
 // for one query or a thousand. A query has the same bits in prefill, any chunk, decode and verify.
 //
 // Tiles start at multiples of kTile and are visited in ascending order; slots that a row does not
-// see have weight zero, and tiles and steps that nobody in the block sees are left out, which
-// changes no bit. So a query's bits depend on its request only, and not on how many warps share the
-// block.
+// see have weight zero, and tiles that none of a warp's rows see, and steps that nobody in the
+// block sees, are left out, which changes no bit. So a query's bits depend on its request only, and
+// not on how many warps share the block.
+//
+// Version 3 ("decode_grouped"): one query for each request, whose heads of a group are the rows of
+// the products, divided as version 2.
 #pragma once
 
 #include "impl/kernels/batch.cuh"
@@ -37,6 +40,15 @@ constexpr int kMmaTile = mma_tile_slots(kDim);
 template <int kDim, int kWarps>
 constexpr int kMmaSharedBytes = (kMmaRows * kWarps + 2 * kMmaStages * kMmaTile<kDim>)*kDim * 2;
 
+/// The entry of a block table that was looked up last: neighbouring slots share it.
+struct HeldPage {
+  int32_t index = -1, page = 0;
+  __device__ int64_t find(const int32_t* pages, int32_t wanted) {
+    if (wanted != index) page = pages[index = wanted];
+    return page;
+  }
+};
+
 template <class T, int kDim, int kWarps>
 struct MmaAttention {
   static constexpr int kTile = kMmaTile<kDim>;
@@ -53,7 +65,8 @@ struct MmaAttention {
   int32_t kv_head;
   uint32_t shared;
   int lane = threadIdx.x % kWarpLanes, warp = threadIdx.x / kWarpLanes;
-  Visible seen;  // hull over the block's rows
+  Visible seen;       // hull over the block's rows
+  Visible warp_seen;  // over this warp's
   uint32_t query[kKeepsQuery ? kDimSteps : 1][4];
   // A lane holds parts of two rows: lane / 4 and lane / 4 + 8 of its warp.
   ScoredRow rows[2];
@@ -69,6 +82,7 @@ struct MmaAttention {
 
   __device__ void begin(Visible part) {
     seen = intersection(visible_slots(p, tile), part);
+    warp_seen = intersection(slots_of_warp(), part);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       rows[half] = scored_row(p, tile, kv_head, warp * kMmaRows + lane / 4 + 8 * half);
@@ -81,6 +95,14 @@ struct MmaAttention {
 #pragma unroll
       for (int j = 0; j < 4; ++j) output[n][j] = 0;
     }
+  }
+
+  __device__ Visible slots_of_warp() const {
+    const int first = warp * kMmaRows;
+    if (first >= tile.row_count) return {0, -1};
+    const int last = min(first + kMmaRows, tile.row_count) - 1;
+    return visible_slots(p, tile, (tile.first_row + first) / p.group,
+                         (tile.first_row + last) / p.group);
   }
 
   __device__ void copy_query() const {
@@ -107,6 +129,7 @@ struct MmaAttention {
     const T* value = static_cast<const T*>(cache.value) + kv_head * cache.value_head_stride;
     const int32_t* pages = cache.block_table + tile.request * cache.block_table_stride;
     const int end = slots_used(base) * kChunks;
+    HeldPage held;
 #pragma unroll 1
     for (int i = threadIdx.x; i < end; i += kThreads) {
       const int row = i / kChunks, chunk = i % kChunks;
@@ -116,7 +139,7 @@ struct MmaAttention {
       const bool has_value = exists && chunk * kVector < p.value_dim;
       int64_t key_offset = 0, value_offset = 0;
       if (has_key || has_value) {
-        const int64_t page = pages[slot >> cache.page_shift];
+        const int64_t page = held.find(pages, slot >> cache.page_shift);
         const int64_t place = slot & ((1 << cache.page_shift) - 1);
         key_offset = page * cache.key_page_stride + place * cache.key_slot_stride;
         value_offset = page * cache.value_page_stride + place * cache.value_slot_stride;
@@ -224,7 +247,13 @@ struct MmaAttention {
     }
   }
 
+  /// A tile that none of the warp's rows see would add zeros.
+  __device__ bool is_hidden(int32_t base) const {
+    return base > warp_seen.last || base + kTile <= warp_seen.first;
+  }
+
   __device__ void take_tile(int32_t base, int stage) {
+    if (is_hidden(base)) return;
     const int used = slots_used(base);
     float scores[kSlotTiles][4];
     multiply_keys(stage, used, scores);
@@ -247,19 +276,37 @@ struct MmaAttention {
         continue;
       }
       const RowEnd end = end_row(p, at.head, max_log2[half], sum[half]);
-      T* target = static_cast<T*>(p.output) + at.token * p.output_token_stride +
-                  at.head * p.output_head_stride;
-#pragma unroll
-      for (int n = 0; n < kDimTiles; ++n) {
-        if (n * 8 >= p.value_dim) break;
-        // Adding zero is what the merge of one split does: it turns -0 into +0.
-        *reinterpret_cast<uint32_t*>(target + n * 8 + lane % 4 * 2) =
-            round_pair(__fmul_rn(__fadd_rn(output[n][2 * half], 0.0f), end.factor),
-                       __fmul_rn(__fadd_rn(output[n][2 * half + 1], 0.0f), end.factor), T());
-      }
+      stage_output(half, row, end.factor);
       if (lane % 4 == 0) {
         p.lse[at.token * p.lse_token_stride + at.head * p.lse_head_stride] = end.lse;
       }
+    }
+    if (split < 0) write_output();
+  }
+
+  /// O takes the place of this warp's rows of Q, which are not needed any more.
+  __device__ void stage_output(int half, int row, float factor) const {
+#pragma unroll
+    for (int n = 0; n < kDimTiles; ++n) {
+      if (n * 8 >= p.value_dim) break;
+      // Adding zero is what the merge of one split does: it turns -0 into +0.
+      store_word(query_rows().chunk(row, n) + lane % 4 * 4,
+                 round_pair(__fmul_rn(__fadd_rn(output[n][2 * half], 0.0f), factor),
+                            __fmul_rn(__fadd_rn(output[n][2 * half + 1], 0.0f), factor), T()));
+    }
+  }
+
+  /// In vectors, so that whole sectors are written.
+  __device__ void write_output() const {
+    __syncwarp();
+#pragma unroll 1
+    for (int i = lane; i < kMmaRows * kChunks; i += kWarpLanes) {
+      const int row = warp * kMmaRows + i / kChunks, chunk = i % kChunks;
+      if (row >= tile.row_count || chunk * kVector >= p.value_dim) continue;
+      const RowAddress at = row_address(p, tile, kv_head, row);
+      T* target = static_cast<T*>(p.output) + at.token * p.output_token_stride +
+                  at.head * p.output_head_stride + chunk * kVector;
+      *reinterpret_cast<uint4*>(target) = load_chunk(query_rows().chunk(row, chunk));
     }
   }
 

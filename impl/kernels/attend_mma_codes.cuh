@@ -53,13 +53,14 @@ struct CodesAttention : MmaAttention<T, kDim, kCodesWarps> {
     const Code* value = static_cast<const Code*>(cache.value) + kv_head * cache.value_head_stride;
     const int32_t* pages = cache.block_table + tile.request * cache.block_table_stride;
     const int end = this->slots_used(base) * kChunks;
+    HeldPage held;
 #pragma unroll 1
     for (int i = threadIdx.x; i < end; i += kThreads) {
       const int row = i / kChunks, chunk = i % kChunks;
       const int32_t slot = base + row;
       const bool is_seen = slot >= seen.first && slot <= seen.last;
       const bool exists = is_seen && chunk * kVector < p.head_dim;
-      const int64_t page = is_seen ? pages[slot >> cache.page_shift] : 0;
+      const int64_t page = is_seen ? held.find(pages, slot >> cache.page_shift) : 0;
       const int64_t place = is_seen ? slot & ((1 << cache.page_shift) - 1) : 0;
       const int64_t at = exists ? chunk * kVector : 0;
       const uint32_t target = row * kDim + chunk * kVector;
@@ -130,6 +131,7 @@ struct CodesAttention : MmaAttention<T, kDim, kCodesWarps> {
   }
 
   __device__ void take_codes(int32_t base, int stage) {
+    if (this->is_hidden(base)) return;
     const int used = this->slots_used(base);
     float scores[kSlotTiles][4];
     this->multiply_keys(0, used, scores);

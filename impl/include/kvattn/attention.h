@@ -12,7 +12,7 @@
 //    tables) is trusted. Calls enqueue on `stream` and return.
 //  - Results are the same bits in every run, for every page placement, and whether a request is
 //    alone or in any batch: a query's slots are divided by a fixed split size, never by the state
-//    of the device. Also for every division of a prompt into chunks, decode and verify steps with
+//    of the device, unless BatchDescription::multiprocessors asks for it. Also for every division of a prompt into chunks, decode and verify steps with
 //    BatchDescription::batch_invariant, or with the variant "reference".
 //
 // Example (error handling left out):
@@ -167,6 +167,9 @@ struct BatchDescription {
   /// A query with the same visible slots gets the same bits in prefill, any chunk, decode and
   /// verify, alone and in any batch. Slots are then divided at multiples of one size always.
   bool batch_invariant = false;
+  /// Of the device, for throughput mode: a query's slots are divided so that the batch fills them,
+  /// and a query's bits depend on its company. 0: they do not. Nothing with batch_invariant.
+  uint32_t multiprocessors = 0;
 };
 
 /// How a batch will run. Plain data: it may be copied as bytes.

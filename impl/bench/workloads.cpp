@@ -1,0 +1,94 @@
+#include "impl/bench/workloads.h"
+
+#include <algorithm>
+
+#include "impl/kernels/launch.h"
+
+namespace kvattn::bench {
+namespace {
+
+// name, requests, query heads, KV heads, dimensions, queries, slots
+constexpr Workload kWorkloads[] = {
+    {"decode_1024", 16, 32, 8, 128, 1, 1024},
+    {"decode_4096", 4, 32, 8, 128, 1, 4096},
+    {"decode_4096_group8_dim64", 4, 64, 8, 64, 1, 4096},
+    {"decode_2048_dim256", 4, 16, 8, 256, 1, 2048},
+    {"decode_1024_single_heads", 8, 16, 16, 128, 1, 1024},
+    {"decode_1024_heads_outside", 16, 32, 8, 128, 1, 1024, -1, true},
+    {"prefill_512", 1, 8, 2, 128, 512, 512},
+    {"prefill_1024", 1, 4, 1, 128, 1024, 1024},
+    {"prefill_1024_dim64", 1, 4, 1, 64, 1024, 1024},
+    {"prefill_512_dim256", 1, 4, 1, 256, 512, 512},
+    {"prefill_512_single_heads", 1, 4, 4, 128, 512, 512},
+    {"prefill_1024_window256", 1, 4, 1, 128, 1024, 1024, 255},
+    {"chunk_256_of_2048", 1, 4, 1, 128, 256, 2048},
+};
+
+constexpr int64_t kBytes = 2;      // of an element
+constexpr int64_t kWarpRows = 16;  // packed rows of a warp
+constexpr int64_t kBlockWarps = 4;
+constexpr int64_t kStepSlots = 16;
+
+struct Slots {
+  int64_t first, last;
+  int64_t count() const { return std::max<int64_t>(last - first + 1, 0); }
+};
+
+/// What packed rows [first, last] see between them; causal, bottom right.
+Slots seen_by(const Workload& w, int64_t first_row, int64_t last_row) {
+  const int64_t group = w.query_heads / w.kv_heads, shift = w.slots - w.queries;
+  const int64_t first_query = first_row / group, last_query = last_row / group;
+  const int64_t first = w.window_left < 0 ? 0 : shift + first_query - w.window_left;
+  return {std::max<int64_t>(first, 0), std::min<int64_t>(shift + last_query, w.slots - 1)};
+}
+
+int64_t packed_rows(const Workload& w) { return w.queries * w.query_heads / w.kv_heads; }
+
+/// Slots of the products of the warp with these rows, in a block that sees `block`.
+int64_t slots_multiplied(const Workload& w, Slots block, Slots warp) {
+  const int64_t tile = mma_tile_slots(w.head_dim);
+  int64_t slots = 0;
+  for (int64_t base = block.first / tile * tile; base <= block.last; base += tile) {
+    if (base > warp.last || base + tile <= warp.first) continue;
+    slots += std::min(tile, (block.last - base) / kStepSlots * kStepSlots + kStepSlots);
+  }
+  return slots;
+}
+
+}  // namespace
+
+std::span<const Workload> workloads() { return kWorkloads; }
+
+AttentionShape shape_of(const Workload& w) {
+  return {.query_heads = w.query_heads,
+          .kv_heads = w.kv_heads,
+          .head_dim = w.head_dim,
+          .page_slots = 16,
+          .dtype = DType::kF16,
+          .scale = w.head_dim == 64 ? 0.125f : w.head_dim == 256 ? 0.0625f : 0.0883883461f,
+          .window_left = w.window_left};
+}
+
+Least least_of(const Workload& w) {
+  const int64_t rows = packed_rows(w), planes = w.requests * w.kv_heads;
+  const int64_t block_rows = w.queries > 1 ? kWarpRows * kBlockWarps : rows;
+  int64_t slots_read = 0, slots_seen = 0, multiplied = 0;
+  for (int64_t r = 0; r < rows; ++r) slots_seen += seen_by(w, r, r).count();
+  for (int64_t first = 0; first < rows; first += block_rows) {
+    const int64_t end = std::min(first + block_rows, rows);
+    const Slots block = seen_by(w, first, end - 1);
+    slots_read += block.count();
+    for (int64_t r = first; r < end; r += kWarpRows) {
+      multiplied += slots_multiplied(w, block, seen_by(w, r, std::min(r + kWarpRows, end) - 1));
+    }
+  }
+  const bool uses_mma = w.queries > 1 || w.query_heads > w.kv_heads;
+  const auto times = [&](int64_t n) { return static_cast<uint64_t>(planes * n); };
+  return {.kv_bytes = times(slots_read * 2 * w.head_dim * kBytes),
+          .query_and_output_bytes = times(rows * 2 * w.head_dim * kBytes),
+          .flops = times(slots_seen * 4 * w.head_dim),
+          // A product of 16 slots takes dim / 8 of P.V, one of 8 slots dim / 16 of Q.K.
+          .mma = uses_mma ? times(multiplied * w.head_dim / 64) : 0};
+}
+
+}  // namespace kvattn::bench

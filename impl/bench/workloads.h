@@ -1,0 +1,39 @@
+// Purpose: the attention steps whose cost is measured, and what each of them has to do at least.
+// Contract: pure arithmetic, nothing of a device. Bytes and products are of one call of attend().
+// Example: for (const Workload& w : workloads()) std::puts(w.name);
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kvattn/attention.h"
+
+namespace kvattn::bench {
+
+/// `requests` equal requests, each with `queries` queries, the last of its `slots` slots.
+struct Workload {
+  const char* name;
+  int64_t requests, query_heads, kv_heads, head_dim;
+  int32_t queries, slots;
+  int64_t window_left = -1;
+  bool heads_outside = false;  // a page is [head, slot, dim] instead of [slot, head, dim]
+};
+
+std::span<const Workload> workloads();
+AttentionShape shape_of(const Workload& w);
+
+/// What a step costs, whatever the machine.
+struct Least {
+  /// K and V, each row once for each tile of query rows that sees it: 64 packed rows in prefill, a
+  /// request's head group in decode. Bytes.
+  uint64_t kv_bytes;
+  uint64_t query_and_output_bytes;
+  /// 2 (K) + 2 (V) for each visible (query head, query, slot, dimension).
+  uint64_t flops;
+  /// mma.m16n8k16 over the tiles that a warp of 16 packed rows sees something of; 0 in decode
+  /// without head groups, which uses none.
+  uint64_t mma;
+};
+Least least_of(const Workload& w);
+
+}  // namespace kvattn::bench
