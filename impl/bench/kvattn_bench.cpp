@@ -191,9 +191,8 @@ void measure(const Workload& w, const Rates& rates) {
   const double us = median_us([&](int run) { step.launch(run); });
   const double bytes = static_cast<double>(pool + least.query_and_output_bytes) / us * 1e6;
   const double flops = static_cast<double>(least.flops) / us * 1e6;
-  std::printf("%-26s %-16s %10.1f %10.1f %8.1f %10.2f", w.name,
-              std::string(step.variant()).c_str(), us, bytes / 1e9, 100 * bytes / rates.copy,
-              flops / 1e12);
+  std::printf("%-26s %-16s %10.1f %10.1f %8.1f %10.2f", w.name, std::string(step.variant()).c_str(),
+              us, bytes / 1e9, 100 * bytes / rates.copy, flops / 1e12);
   if (rates.matrix > 0) std::printf(" %8.1f", 100 * flops / rates.matrix);
   std::printf("\n");
 }
@@ -209,13 +208,13 @@ void list() {
   std::printf("[");
   for (const Workload& w : workloads()) {
     const Least least = least_of(w);
-    std::printf("%s\n  {\"name\": \"%s\", \"queries\": %d, \"slots\": %d, \"kv_bytes\": %llu, "
-                "\"query_and_output_bytes\": %llu, \"flops\": %llu, \"mma\": %llu}",
-                &w == workloads().data() ? "" : ",", w.name, w.queries, w.slots,
-                static_cast<unsigned long long>(least.kv_bytes),
-                static_cast<unsigned long long>(least.query_and_output_bytes),
-                static_cast<unsigned long long>(least.flops),
-                static_cast<unsigned long long>(least.mma));
+    std::printf(
+        "%s\n  {\"name\": \"%s\", \"queries\": %d, \"slots\": %d, \"kv_bytes\": %llu, "
+        "\"query_and_output_bytes\": %llu, \"flops\": %llu, \"mma\": %llu}",
+        &w == workloads().data() ? "" : ",", w.name, w.queries, w.slots,
+        static_cast<unsigned long long>(least.kv_bytes),
+        static_cast<unsigned long long>(least.query_and_output_bytes),
+        static_cast<unsigned long long>(least.flops), static_cast<unsigned long long>(least.mma));
   }
   std::printf("\n]\n");
 }

@@ -11,11 +11,16 @@ namespace {
 
 constexpr int kSize = 8192, kRuns = 10;
 
+using Gemm = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
+                                const void*, const void*, cudaDataType, int, const void*,
+                                cudaDataType, int, const void*, void*, cudaDataType, int,
+                                cublasComputeType_t, cublasGemmAlgo_t);
+
 /// Loaded when asked for, so that everything else runs without it.
 struct Cublas {
   decltype(&cublasCreate_v2) create = nullptr;
   decltype(&cublasDestroy_v2) destroy = nullptr;
-  decltype(&cublasGemmEx) gemm = nullptr;
+  Gemm gemm = nullptr;
 
   static Cublas load() {
     Cublas loaded;
@@ -23,7 +28,7 @@ struct Cublas {
     if (library == nullptr) return loaded;
     loaded.create = reinterpret_cast<decltype(create)>(dlsym(library, "cublasCreate_v2"));
     loaded.destroy = reinterpret_cast<decltype(destroy)>(dlsym(library, "cublasDestroy_v2"));
-    loaded.gemm = reinterpret_cast<decltype(gemm)>(dlsym(library, "cublasGemmEx"));
+    loaded.gemm = reinterpret_cast<Gemm>(dlsym(library, "cublasGemmEx"));
     return loaded;
   }
   bool is_whole() const { return create != nullptr && destroy != nullptr && gemm != nullptr; }

@@ -65,7 +65,9 @@ AttentionShape shape_of(const Workload& w) {
           .head_dim = w.head_dim,
           .page_slots = 16,
           .dtype = DType::kF16,
-          .scale = w.head_dim == 64 ? 0.125f : w.head_dim == 256 ? 0.0625f : 0.0883883461f,
+          .scale = w.head_dim == 64    ? 0.125f
+                   : w.head_dim == 256 ? 0.0625f
+                                       : 0.0883883461f,
           .window_left = w.window_left};
 }
 

@@ -36,14 +36,19 @@ __device__ inline void add_state(RowState& row, float shift, float max_log2, flo
   }
 }
 
-/// What the warps leave in shared memory for the merge of one row.
+/// What the warps leave in shared memory for the merge of one row. The halves of a vector lie
+/// apart, so that neighbouring lanes use neighbouring banks.
 template <int kLanes>
 struct alignas(16) WarpStates {
-  float output[kDecodeWarps][kLanes * kVector];
+  float4 low[kDecodeWarps][kLanes], high[kDecodeWarps][kLanes];
   float max_log2[kDecodeWarps], sum[kDecodeWarps];
 
   __device__ void put(int warp, const Place<kLanes>& place, const RowState& row) {
-    if (place.group == 0) store8(&output[warp][place.dim], row.output);
+    if (place.group == 0) {
+      const float(&x)[kVector] = row.output.x;
+      low[warp][place.index] = make_float4(x[0], x[1], x[2], x[3]);
+      high[warp][place.index] = make_float4(x[4], x[5], x[6], x[7]);
+    }
     if (place.lane == 0) {
       max_log2[warp] = row.max_log2;
       sum[warp] = row.sum;
@@ -55,7 +60,8 @@ struct alignas(16) WarpStates {
     RowState row = {};
     row.max_log2 = top.max_log2;
     for (int w = 0; w < kDecodeWarps; ++w) {
-      add_state(row, top.shift(), max_log2[w], sum[w], load8(&output[w][place.dim]));
+      const float4 a = low[w][place.index], b = high[w][place.index];
+      add_state(row, top.shift(), max_log2[w], sum[w], {{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}});
     }
     return row;
   }
