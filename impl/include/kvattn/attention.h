@@ -12,8 +12,9 @@
 //    tables) is trusted. Calls enqueue on `stream` and return.
 //  - Results are the same bits in every run, for every page placement, and whether a request is
 //    alone or in any batch: a query's slots are divided by a fixed split size, never by the state
-//    of the device, unless BatchDescription::multiprocessors asks for it. Also for every division of a prompt into chunks, decode and verify steps with
-//    BatchDescription::batch_invariant, or with the variant "reference".
+//    of the device, unless BatchDescription::multiprocessors asks for it. Also for every division
+//    of a prompt into chunks, decode and verify steps with BatchDescription::batch_invariant, or
+//    with the variant "reference".
 //
 // Example (error handling left out):
 //   AttentionShape shape{.query_heads = 8, .kv_heads = 2, .head_dim = 64, .page_slots = 16,

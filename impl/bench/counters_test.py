@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""The limits of counters: each fires on a step that just misses it, and on nothing else."""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+import unittest
+
+PATH = pathlib.Path(__file__).with_name("counters")
+LOADER = importlib.machinery.SourceFileLoader("counters", str(PATH))
+SPEC = importlib.util.spec_from_loader("counters", LOADER)
+counters = importlib.util.module_from_spec(SPEC)
+LOADER.exec_module(counters)
+
+
+def launch(kernel="attend_mma_kernel", **fields):
+    counted = {"kernel": kernel, "global_load_sectors": 3200, "global_bytes_moved": 110_000,
+               "shared_bank_conflicts": 0, "mma": 64}
+    return counted | fields
+
+
+def step(queries=1, **fields):
+    return {"name": "step", "queries": queries, "kv_bytes": 102_400,
+            "query_and_output_bytes": 2_000, "flops": 1, "mma": 64} | fields
+
+
+def misses(workload, *launches):
+    return counters.misses(counters.row_of(workload, launches))
+
+
+class Limits(unittest.TestCase):
+    def test_a_step_within_them_is_not_mentioned(self):
+        self.assertEqual(misses(step(), launch()), [])
+        self.assertEqual(misses(step(queries=9), launch(global_load_sectors=3500)), [])
+
+    def test_reads_beyond_the_least(self):
+        self.assertEqual(len(misses(step(), launch(global_load_sectors=3300))), 1)
+        self.assertEqual(len(misses(step(queries=9), launch(global_load_sectors=3600))), 1)
+
+    def test_bank_conflicts(self):
+        self.assertEqual(len(misses(step(), launch(shared_bank_conflicts=1))), 1)
+
+    def test_products_on_hidden_tiles(self):
+        self.assertEqual(len(misses(step(), launch(mma=66))), 1)
+
+    def test_launches_beside_attention_do_not_count(self):
+        merge = launch(kernel="merge_splits_kernel", global_load_sectors=9999, mma=0)
+        self.assertEqual(misses(step(), launch(), merge), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
