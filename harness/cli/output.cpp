@@ -32,7 +32,8 @@ Result<void> require_different_files(const std::vector<WrittenFile>& files) {
     if (file.path.empty()) continue;
     std::error_code error;
     const auto whole = std::filesystem::weakly_canonical(file.path, error);
-    const auto [other, first] = writers.emplace(error ? file.path : whole, file.option);
+    const auto [other, first] =
+        writers.emplace(error ? std::filesystem::path(file.path) : whole, file.option);
     if (!first) {
       return bad_input(file.option + ": expected another file than that of " + other->second +
                        ", got '" + file.path + "' for both");
