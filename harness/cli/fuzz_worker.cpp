@@ -14,8 +14,8 @@
 #include "harness/cli/campaign_folder.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/findings.h"
-#include "harness/gen/draw.h"
 #include "harness/judge/fingerprint.h"
+#include "harness/relation/draw_related.h"
 #include "harness/report/words.h"
 
 namespace kv::cli {
@@ -45,7 +45,7 @@ class FuzzWorker {
   Case draw_case(uint64_t number, const Examiner& examiner) const {
     if (options_.level == "engine") return draw_engine_case(options_.seed, number);
     PhiloxSource choices(options_.seed, number);
-    return draw(choices, examiner.drawing());
+    return draw_related(choices, examiner.drawing());
   }
 
   Result<void> one(Examiner& examiner) {

@@ -11,6 +11,7 @@
 
 #include "harness/case/text_file.h"
 #include "harness/certify/corpus.h"
+#include "harness/certify/history_examine.h"
 #include "harness/certify/interrupt.h"
 #include "harness/certify/run_folder.h"
 #include "harness/cli/commands.h"
@@ -67,10 +68,10 @@ std::vector<std::string> all_properties() {
       killers.push_back("device/device:" + finding_kind_name(kind));
   for (const Relation& relation : relations())
     killers.push_back("metamorphic/relation:" + std::string(relation.name));
+  for (std::string& killer : killers) killer = property_of(killer);
   for (auto check = CheckClass::kDevice; check <= CheckClass::kEcho;
        check = static_cast<CheckClass>(static_cast<uint8_t>(check) + 1))
-    killers.push_back("engine/" + std::string(check_name(check)));
-  for (std::string& killer : killers) killer = property_of(killer);
+    killers.push_back(engine_property_of("/" + history_failure_class({.check = check})));
   return killers;
 }
 

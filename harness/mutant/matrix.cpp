@@ -10,7 +10,9 @@ namespace {
 std::set<std::string> properties_that_kill(const PlantedResult& result) {
   std::set<std::string> properties;
   for (const Trial& trial : result.trials)
-    for (const auto& [killer, count] : trial.killers) properties.insert(property_of(killer));
+    for (const auto& [killer, count] : trial.killers)
+      properties.insert(result.bug.is_of_engine() ? engine_property_of(killer)
+                                                  : property_of(killer));
   return properties;
 }
 
@@ -24,7 +26,13 @@ std::string property_of(const std::string& killer) {
   if (stage == "exact" || stage == "interval") return "values";
   if (stage == "metamorphic") return what;
   if (stage == "device") return what.starts_with("device:") ? what : "device:" + what;
-  return stage == "engine" ? "engine:" + what : stage;
+  return stage;
+}
+
+std::string engine_property_of(const std::string& killer) {
+  const std::string name = killer.substr(0, killer.find(" (history)"));
+  const std::string check = name.substr(name.find('/') + 1);  // npos + 1: no stage
+  return "engine:" + (check.starts_with("twin:") ? "echo" : check);
 }
 
 KillMatrix kill_matrix(const std::vector<PlantedResult>& results,

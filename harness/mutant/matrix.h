@@ -30,8 +30,11 @@ struct KillMatrix {
 };
 
 /// "relation:alone" of "metamorphic/relation:alone (history)", "values" of "interval/lse-value",
-/// "engine:echo" of "engine/echo". The one spelling of a property.
+/// The one spelling of a property.
 std::string property_of(const std::string& killer);
+/// The same of a killer of an engine's bug: "engine:reference-counts" of
+/// "structure/reference-counts", "engine:echo" of every twin.
+std::string engine_property_of(const std::string& killer);
 
 /// `properties`: those that exist, whether they kill or not; `reasons`: by property.
 KillMatrix kill_matrix(const std::vector<PlantedResult>& results,

@@ -41,9 +41,10 @@ TEST(KillMatrix, APropertyHasOneSpelling) {
            {"provenance/damaged-slot", "provenance"},
            {"device/device:race", "device:race"},
            {"device/crash", "device:crash"},
-           {"metamorphic/relation:pages (history)", "relation:pages"},
-           {"engine/reference counts", "engine:reference counts"}})
+           {"metamorphic/relation:pages (history)", "relation:pages"}})
     EXPECT_EQ(property_of(killer), property);
+  EXPECT_EQ(engine_property_of("structure/reference-counts"), "engine:reference-counts");
+  EXPECT_EQ(engine_property_of("metamorphic/twin:alone"), "engine:echo");
 }
 
 TEST(KillMatrix, ReportsWhatHasNoReasonAndReasonsForNothing) {

@@ -19,7 +19,6 @@ std::string tail_of(const std::string& log) {
 }
 
 std::string killer_of(const nlohmann::json& failure) {
-  if (failure.contains("check")) return "engine/" + failure["check"].get<std::string>();
   std::string killer =
       failure.at("stage").get<std::string>() + "/" + failure.at("failure_class").get<std::string>();
   return failure.at("history").get<bool>() ? killer + " (history)" : killer;
