@@ -175,6 +175,11 @@ void acquire(const Access& a, const Target& t) {
   }
 }
 
+const Ins* fence(Warp& w, const Ins* i) {
+  w.block->fenced_clock = w.block->global_stamp >> BlockStamp::kClockShift;
+  KV_NEXT(w, i + 1);
+}
+
 /// A strong write publishes what its warp and block have done and seen.
 void release(const Access& a, const Target& t) {
   if (!synchronises(a, t)) return;
@@ -185,13 +190,18 @@ void release(const Access& a, const Target& t) {
   a.w.clock.sync_lanes();
   if (t.space != Space::kGlobal) return;
   const uint32_t me = b.global_stamp & BlockStamp::kBlock;
+  // An atomic or volatile access alone orders nothing: other blocks see what a fence was there for.
+  const uint32_t clock = b.global_stamp >> BlockStamp::kClockShift;
+  const uint32_t published = a.i->flags & access_flags::kRelease ? clock : b.fenced_clock;
+  if (published == 0) return;
   if (const auto mine = cold.sync.acquired.find(me); mine != cold.sync.acquired.end()) {
     join(variable.blocks, mine->second);
   }
-  const uint32_t clock = b.global_stamp >> BlockStamp::kClockShift;
-  variable.blocks[me] = clock;
+  uint32_t& before = variable.blocks[me];
+  before = std::max(before, published);
   // What the block does from now on is not published. It gets a clock of its own, within reason.
-  if (clock - (a.w.launch->global_floor >> BlockStamp::kClockShift) < BlockStamp::kPublishMax) {
+  if (published == clock &&
+      clock - (a.w.launch->global_floor >> BlockStamp::kClockShift) < BlockStamp::kPublishMax) {
     b.global_stamp += 1u << BlockStamp::kClockShift;
     cold.clock_max = std::max(cold.clock_max, clock + 1);
   }

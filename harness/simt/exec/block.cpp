@@ -177,6 +177,7 @@ void BlockPlace::start(uint64_t index) {
   block_.ctaid[2] = uint32_t(index / cold.grid.x / cold.grid.y);
   block_.global_stamp =
       BlockStamp::make((launch.global_floor >> BlockStamp::kClockShift) + 1, index);
+  block_.fenced_clock = 0;
   ++launch.cold->started;
   std::memset(block_.shared, layout::kPoison, block_.shared_bytes);
   std::memset(block_.shared_bits, 0, block_.shared_bytes / 8 + 1);

@@ -234,12 +234,17 @@ const Ins* barrier(Warp& w, const Ins* i) {
 }
 
 const Ins* warp_sync(Warp& w, const Ins* i) {
-  const auto lane = uint32_t(__builtin_ctz(w.exec));
-  const uint32_t named = slot<uint32_t>(w, i->r[0])[lane];
+  const uint32_t* masks = slot<uint32_t>(w, i->r[0]);  // tiles of a warp name themselves only
+  uint32_t named = 0, strangers = 0;
+  for (uint32_t l = 0; l < 32; ++l) {
+    if (!(w.exec >> l & 1)) continue;
+    named |= masks[l];
+    strangers |= ~masks[l] & 1u << l;
+  }
   if (named & ~w.exec & ~w.dead) {
     if (const Ins* other = await_lanes(w, i, named)) return other;
   }
-  if (w.exec & ~named) report_member_mask(w, i, named, w.exec);
+  if (strangers) report_member_mask(w, i, masks[__builtin_ctz(strangers)], strangers);
   w.clock.sync_lanes();
   KV_NEXT(w, i + 1);
 }

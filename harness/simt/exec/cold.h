@@ -26,6 +26,9 @@ inline constexpr uint16_t kNoResult = 32;  // red
 /// instruction, or null after a fault.
 const Ins* slow_access(Warp& w, const Ins* i);
 
+/// A fence of at least the whole device: what the block has done may be published from now on.
+const Ins* fence(Warp& w, const Ins* i);
+
 Extent* find_extent(uint64_t address);
 /// Backs the granules of a sparse extent under a warp's access; false: the lanes lie far apart, or
 /// the memory limit is reached.

@@ -53,6 +53,7 @@ struct Block {
   uint32_t* readers = nullptr;
   uint32_t shared_bytes = 0;
   uint32_t global_stamp = 0;
+  uint32_t fenced_clock = 0;  // that of global_stamp at the last fence of the block; 0: none
   uint32_t threads = 0, warps = 0;
   uint64_t index = 0;
   uint32_t ctaid[3] = {};

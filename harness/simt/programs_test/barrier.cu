@@ -40,6 +40,23 @@ __global__ void shuffle_half(const int* in, int* out) {
   out[lane] = value;
 }
 
+/// Tiles of eight lanes, which name themselves: four masks in one instruction. Each tile adds up
+/// its lanes, votes and meets.
+template <bool kFaulty>
+__global__ void tiles(const int* in, int* out) {
+  const unsigned lane = threadIdx.x, tile = lane / 8, wanted = kFaulty ? tile ^ 1 : tile;
+  const unsigned mask = 0xffu << (8 * wanted);
+  int sum = in[lane];
+  for (int step = 4; step > 0; step /= 2) {
+    sum += __shfl_xor_sync(mask, sum, step, 8);  // FAULT: tiles_of_others
+  }
+  const int odd = __popc(__ballot_sync(mask, in[lane] & 1));     // FAULT: tiles_of_others
+  const bool first = __any_sync(mask, in[lane] == 0);            // FAULT: tiles_of_others
+  const int most = __reduce_max_sync(mask, in[lane]);            // FAULT: tiles_of_others
+  __syncwarp(mask);                                              // FAULT: tiles_of_others
+  out[lane] = sum + 1000 * odd + 10000 * first + 100000 * most;  // FAULT: tiles_of_others
+}
+
 template <bool kFaulty>
 __global__ void read_absent_lane(const int* in, int* fives) {
   const int lane = threadIdx.x;
@@ -62,6 +79,17 @@ __global__ void vote(const int* in, int* out) {
 }
 
 }  // namespace
+
+KV_PROGRAM(tiles_of_others, KV_SIMT_KIND_BARRIER) {
+  DeviceArray<int> in(counting<int>(32)), out(32);
+  KV_LAUNCH(tiles, 1, 32, 0, in.get(), out.get());
+  std::vector<int> want(32);
+  for (int lane = 0; lane < 32; ++lane) {
+    const int tile = lane / 8;
+    want[lane] = 28 + 64 * tile + 4000 + (tile == 0 ? 10000 : 0) + 100000 * (8 * tile + 7);
+  }
+  return out.read() == want;
+}
 
 KV_PROGRAM(divergent_barrier, KV_SIMT_KIND_BARRIER) {
   DeviceArray<int> in(counting<int>(64)), out(64);

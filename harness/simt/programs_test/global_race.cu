@@ -54,6 +54,40 @@ __global__ void publish(int* word, volatile int* flag, int* out) {
   }
 }
 
+/// An atomic is no fence: it may be seen before the word is.
+template <bool kFaulty>
+__global__ void publish_by_atomic(int* word, int* flag, int* out) {
+  if (blockIdx.x == 0) {
+    *word = 42;  // FAULT: atomic_without_fence
+    if (!kFaulty) __threadfence();
+    atomicExch(flag, 1);
+  } else {
+    while (atomicAdd(flag, 0) == 0) {
+    }
+    __threadfence();
+    *out = *word;  // FAULT: atomic_without_fence
+  }
+}
+
+/// A fence of the block's scope does not reach the other block; a release does.
+template <bool kFaulty>
+__global__ void publish_by_release(int* word, int* flag, int* out) {
+  if (blockIdx.x == 0) {
+    *word = 42;  // FAULT: fence_too_narrow
+    if (kFaulty) {
+      __threadfence_block();
+      atomicAdd(flag, 1);
+    } else {
+      asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(flag) : "memory");
+    }
+  } else {
+    while (atomicAdd(flag, 0) == 0) {
+    }
+    __threadfence();
+    *out = *word;  // FAULT: fence_too_narrow
+  }
+}
+
 template <bool kFaulty>
 __global__ void two_phases(const int* in, int* middle, int* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -88,6 +122,18 @@ KV_PROGRAM(sum_without_ticket, KV_SIMT_KIND_RACE) {
 KV_PROGRAM(read_before_flag, KV_SIMT_KIND_RACE) {
   DeviceArray<int> word(std::vector<int>{0}), flag(std::vector<int>{0}), out(1);
   KV_LAUNCH(publish, 2, 1, 0, word.get(), flag.get(), out.get());
+  return out.read()[0] == 42;
+}
+
+KV_PROGRAM(atomic_without_fence, KV_SIMT_KIND_RACE) {
+  DeviceArray<int> word(std::vector<int>{0}), flag(std::vector<int>{0}), out(1);
+  KV_LAUNCH(publish_by_atomic, 2, 1, 0, word.get(), flag.get(), out.get());
+  return out.read()[0] == 42;
+}
+
+KV_PROGRAM(fence_too_narrow, KV_SIMT_KIND_RACE) {
+  DeviceArray<int> word(std::vector<int>{0}), flag(std::vector<int>{0}), out(1);
+  KV_LAUNCH(publish_by_release, 2, 1, 0, word.get(), flag.get(), out.get());
   return out.read()[0] == 42;
 }
 

@@ -1,6 +1,7 @@
 // Branches, calls, barriers.
 #include "harness/simt/exec/branching.h"
 #include "harness/simt/exec/calls.h"
+#include "harness/simt/exec/cold.h"
 #include "harness/simt/exec/lower/lowerer.h"
 #include "harness/simt/memory/layout.h"
 
@@ -212,6 +213,15 @@ Result<void> Lowerer::trap_here(const ptx::Instruction&) {
 
 Result<void> Lowerer::nothing(const ptx::Instruction&) {
   step("~nothing");
+  return {};
+}
+
+/// Only the scope counts: threads of a block are not held to their fences.
+Result<void> Lowerer::fence_here(const ptx::Instruction& ins) {
+  Step& s = step("~nothing");
+  for (const char* scope : {"gl", "sys", "gpu", "cluster"}) {
+    if (has_modifier(ins, scope)) s.run = fence;
+  }
   return {};
 }
 

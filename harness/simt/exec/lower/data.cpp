@@ -6,6 +6,16 @@ namespace kv::simt {
 
 using ptx::Operand;
 
+namespace {
+
+/// The high words stay 0.
+bool is_clock(std::string_view special) {
+  return special == "%clock" || special == "%clock64" || special == "%globaltimer" ||
+         special == "%globaltimer_lo";
+}
+
+}  // namespace
+
 /// mov: between registers, from addresses and special registers, packing and unpacking.
 Result<void> Lowerer::move(const ptx::Instruction& ins) {
   if (ins.operands.size() != 2) return unsupported_form(ins, "expected two operands");
@@ -40,6 +50,13 @@ Result<void> Lowerer::move(const ptx::Instruction& ins) {
     KV_ASSIGN_OR_RETURN(const uint32_t d, destination(to, 'p'));
     Step& s = step("~mov.pred.constant");
     s.proto.mode = from.immediate != 0;
+    s.destinations = {d};
+    return {};
+  }
+  if (from.kind == Operand::Kind::kSpecial && is_clock(from.symbol)) {
+    const char cls = class_of_bytes(bits / 8);
+    KV_ASSIGN_OR_RETURN(const uint32_t d, destination(to, cls));
+    Step& s = step(cls == '4' ? "~clock.4" : "~clock.2");
     s.destinations = {d};
     return {};
   }
@@ -135,7 +152,7 @@ Result<void> Lowerer::shuffle(const ptx::Instruction& ins) {
                      (clamp.value & 0x1f1f) == 0x1f && uint32_t(mask.value) == ~0u;
   Step& s = step(pair ? "~shfl.p" : "~shfl");
   s.proto.mode = mode;
-  s.proto.flags = whole ? 1 : 0;
+  s.proto.flags = uint16_t(whole ? 1 : mask.constant ? 2 : 0);
   s.synchronises = true;
   s.destinations = std::move(destinations);
   s.sources = std::move(sources);

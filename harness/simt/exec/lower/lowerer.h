@@ -66,6 +66,11 @@ class Lowerer {
   Result<void> load(const ptx::Instruction& ins);
   Result<void> store(const ptx::Instruction& ins);
   Result<void> atomic(const ptx::Instruction& ins);
+  struct AtomicElement {
+    uint8_t mode = 0, width = 0;  // Ins::mode, bytes
+    uint32_t index = 0;
+  };
+  Result<void> atomic_element(const ptx::Instruction& ins, const AtomicElement& element);
   Result<void> copy_async(const ptx::Instruction& ins);
   Result<void> load_matrix(const ptx::Instruction& ins);
   Result<void> store_matrix(const ptx::Instruction& ins);
@@ -86,6 +91,7 @@ class Lowerer {
                               uint16_t flags);
   Result<void> trap_here(const ptx::Instruction& ins);
   Result<void> nothing(const ptx::Instruction& ins);
+  Result<void> fence_here(const ptx::Instruction& ins);
   Result<void> sleep(const ptx::Instruction& ins);
 
   // data.cpp

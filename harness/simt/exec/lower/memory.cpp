@@ -83,6 +83,22 @@ uint16_t strength(const ptx::Instruction& ins) {
   return 0;
 }
 
+/// How many elements .v2, .v4 or .v8 asks for, 1 without; nothing if an operand has others.
+std::optional<uint32_t> vector_elements(const ptx::Instruction& ins) {
+  uint32_t wanted = 1;
+  for (const uint32_t n : {2u, 4u, 8u}) {
+    if (has_modifier(ins, "v" + std::to_string(n))) wanted = n;
+  }
+  const size_t address = ins.opcode == "atom" ? 1 : 0;
+  for (size_t k = 0; k < ins.operands.size(); ++k) {
+    const Operand& o = ins.operands[k];
+    if (k == address) continue;
+    const size_t got = o.kind == Operand::Kind::kVector ? o.elements.size() : 1;
+    if (got != wanted) return std::nullopt;
+  }
+  return wanted;
+}
+
 bool is_signed(ptx::Type t) {
   return t == ptx::Type::kS8 || t == ptx::Type::kS16 || t == ptx::Type::kS32;
 }
@@ -276,35 +292,53 @@ Result<void> Lowerer::atomic(const ptx::Instruction& ins) {
   for (const TypeName& t : kTypes) {
     if (type && t.type == *type) row = &t;
   }
-  const bool result = ins.opcode == "atom";
-  const bool vector = has_modifier(ins, "v2") || has_modifier(ins, "v4") || has_modifier(ins, "v8");
-  const size_t first = result ? 1 : 0;
+  const auto elements = vector_elements(ins);
+  const size_t first = ins.opcode == "atom" ? 1 : 0;
   const size_t wanted = first + (kind && kind->kind == AtomicKind::kCompareSwap ? 3 : 2);
-  if (!kind || !row || vector || has_modifier(ins, "async") || ins.operands.size() != wanted) {
+  if (!kind || !row || !elements || has_modifier(ins, "async") || ins.operands.size() != wanted) {
     return unsupported_form(ins, "");
   }
-  const char cls = class_of_bytes(ptx::type_bytes(*type));
-  KV_ASSIGN_OR_RETURN(const Address a, address(ins.operands[first], space_of(ins)));
+  for (uint32_t k = 0; k < *elements; ++k) {
+    KV_RETURN_IF_ERROR(
+        atomic_element(ins, {.mode = uint8_t(uint8_t(kind->kind) << 4 | uint8_t(row->atomic)),
+                             .width = uint8_t(ptx::type_bytes(*type)),
+                             .index = k}));
+  }
+  return {};
+}
+
+/// One element of a vector, or the only one: a vector is atomic element by element.
+Result<void> Lowerer::atomic_element(const ptx::Instruction& ins, const AtomicElement& element) {
+  const bool result = ins.opcode == "atom";
+  const auto part = [&](const Operand& o) -> const Operand& {
+    return o.kind == Operand::Kind::kVector ? o.elements[element.index] : o;
+  };
+  const char cls = class_of_bytes(element.width);
+  const size_t first = result ? 1 : 0;
+  KV_ASSIGN_OR_RETURN(Address a, address(ins.operands[first], space_of(ins)));
+  a.offset += int64_t{element.index} * element.width;
   std::vector<uint32_t> sources = {a.mode == AddressMode::kConstant ? constant('4', 0) : a.base};
-  for (size_t k = first + 1; k < wanted; ++k) {
-    KV_ASSIGN_OR_RETURN(const uint32_t r, source(ins.operands[k], cls));
+  for (size_t k = first + 1; k < ins.operands.size(); ++k) {
+    KV_ASSIGN_OR_RETURN(const uint32_t r, source(part(ins.operands[k]), cls));
     sources.push_back(r);
   }
   std::vector<uint32_t> destinations;
   if (result) {
-    KV_ASSIGN_OR_RETURN(const uint32_t d, destination(ins.operands[0], cls));
+    KV_ASSIGN_OR_RETURN(const uint32_t d, destination(part(ins.operands[0]), cls));
     destinations.push_back(d);
   }
-  note_width(a.space, ptx::type_bytes(*type));
+  note_width(a.space, element.width);
   out_.partial_sync = true;
   Step& s = step("~access");
   s.sources = std::move(sources);
   s.destinations = std::move(destinations);
   set_address(s, a);
   s.proto.target = uint32_t(a.mode);
-  s.proto.mode = uint8_t(uint8_t(kind->kind) << 4 | uint8_t(row->atomic));
-  s.proto.width = uint8_t(ptx::type_bytes(*type));
-  s.proto.flags = uint16_t(access_flags::kStrong | (result ? 0 : access_flags::kNoResult));
+  s.proto.mode = element.mode;
+  s.proto.width = element.width;
+  const bool releases = has_modifier(ins, "release") || has_modifier(ins, "acq_rel");
+  s.proto.flags = uint16_t(access_flags::kStrong | (releases ? access_flags::kRelease : 0) |
+                           (result ? 0 : access_flags::kNoResult));
   s.proto.extra = uint16_t(AccessKind::kAtomic);
   return {};
 }

@@ -128,6 +128,40 @@ void floats(Forms& forms) {
   each(forms, "add.noftz", "bf16x2", 1, packed(kBf16), "", 90);
 }
 
+/// Vectors of two, in global memory only: each element is an atomic of its own.
+void vectors(Forms& forms) {
+  const auto sum = [](const Format& f, uint64_t a, uint64_t b, bool ftz) {
+    const uint64_t x = ftz ? flush(f, a) : a, y = ftz ? flush(f, b) : b;
+    return finish(f, add(read(f, x), read(f, y), Round::kNearest), {.ftz = ftz});
+  };
+  const auto each_pair = [&](const std::string& tail, Operand type, auto define) {
+    const std::string begin = "{ .reg .b64 p; mov.u64 p, %o; st.global.v2.b32 [p], {$4, $5}; ";
+    const std::string end = " ld.global.v2.b32 {$2, $3}, [p]; }";
+    for (const bool returns : {true, false}) {
+      const std::string update =
+          returns ? "atom.global." + tail + " {$0, $1}, [p], {$6, $7};"
+                  : "mov.b32 $0, $4; mov.b32 $1, $5; red.global." + tail + " [p], {$6, $7};";
+      forms.push_back({.text = begin + update + end,
+                       .to = std::vector<Operand>(4, type),
+                       .from = std::vector<Operand>(4, type),
+                       .define =
+                           [=](const uint64_t* s, Outcome* d) {
+                             for (int k = 0; k < 2; ++k) {
+                               d[k].want = s[k];
+                               d[2 + k] = define(s[k], s[2 + k]);
+                             }
+                           },
+                       .section = returns ? "9.7.13.5" : "9.7.13.6",
+                       .sm = 90,
+                       .pairs_max = 2500});
+    }
+  };
+  each_pair("add.v2.f32", "f32", [=](uint64_t a, uint64_t b) { return sum(kF32, a, b, true); });
+  each_pair("add.noftz.v2.f16x2", "f16x2", [=](uint64_t a, uint64_t b) {
+    return pack(sum(kF16, a & 0xffff, b & 0xffff, false), sum(kF16, a >> 16, b >> 16, false));
+  });
+}
+
 void orders(Forms& forms) {
   for (const char* modifiers : {".relaxed.gpu", ".relaxed.cta", ".acquire.gpu", ".release.sys",
                                 ".acq_rel.gpu", ".gpu", ".cta"}) {
@@ -178,6 +212,7 @@ std::vector<Form> atomic_forms() {
   Forms forms;
   integers(forms);
   floats(forms);
+  vectors(forms);
   orders(forms);
   contended(forms);
   return forms;

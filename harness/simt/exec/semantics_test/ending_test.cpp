@@ -31,5 +31,15 @@ TEST(Ending, EndlessLoopIsAHang) {
   ASSERT_TRUE(Device::instance().configure(before).ok());
 }
 
+/// Fails when time stands still on the device: delays by the clock would never end.
+TEST(Ending, ADelayByTheClockEnds) {
+  for (const char* clock : {"%clock64", "%globaltimer"}) {
+    const std::string delay = std::string(".reg .b64 s, n; .reg .pred p; mov.u64 s, ") + clock +
+                              ";\nA: mov.u64 n, " + clock +
+                              "; sub.s64 n, n, s; setp.lt.s64 p, n, 500; @p bra A; ret;";
+    EXPECT_EQ(run(delay, 0), LaunchStatus::kCompleted) << clock;
+  }
+}
+
 }  // namespace
 }  // namespace kv::simt::semantics
