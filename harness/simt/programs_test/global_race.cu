@@ -104,6 +104,13 @@ __global__ void scatter(int* out) {
   out[slot] = i;                          // FAULT: overlapping_blocks
 }
 
+/// Every lane reads the same word.
+template <bool kFaulty>
+__global__ void share_word(int* word, int* out) {
+  if (kFaulty && blockIdx.x == 1 && threadIdx.x == 0) *word = 7;  // FAULT: word_of_all_lanes
+  out[blockIdx.x * blockDim.x + threadIdx.x] = *word;             // FAULT: word_of_all_lanes
+}
+
 }  // namespace
 
 KV_PROGRAM(histogram_without_atomics, KV_SIMT_KIND_RACE) {
@@ -147,6 +154,12 @@ KV_PROGRAM(grid_sync, KV_SIMT_KIND_RACE) {
   cudaLaunchCooperativeKernel(kernel, dim3(4), dim3(32), arguments, 0, nullptr);
   const auto got = out.read();
   return got[0] == 254 && got[127] == 0;
+}
+
+KV_PROGRAM(word_of_all_lanes, KV_SIMT_KIND_RACE) {
+  DeviceArray<int> word(std::vector<int>{7}), out(96);
+  KV_LAUNCH(share_word, 3, 32, 0, word.get(), out.get());
+  return out.read() == std::vector<int>(96, 7);
 }
 
 KV_PROGRAM(overlapping_blocks, KV_SIMT_KIND_RACE) {

@@ -62,6 +62,22 @@ __global__ void move_padded(const Padded* in, Padded* middle, int* threes) {
   if (moved.small == 3) atomicAdd(threes, 1);  // FAULT: forgotten_member
 }
 
+/// Every lane reads the same limit.
+template <bool kFaulty>
+__global__ void count_above(const int* in, const int* limit, int* above) {
+  if (in[threadIdx.x] > *limit) atomicAdd(above, 1);  // FAULT: limit_not_set
+}
+
+__global__ void set_second(int2* pairs) { pairs[threadIdx.x].y = threadIdx.x; }
+
+/// Two numbers are read at once; of those that nobody wrote none is used.
+template <bool kFaulty>
+__global__ void use_second(const int2* pairs, int* above) {
+  const int2 pair = pairs[threadIdx.x];
+  const int used = kFaulty ? pair.x ^ pair.y : pair.y;
+  if (used > 15) atomicAdd(above, 1);  // FAULT: first_not_set
+}
+
 }  // namespace
 
 KV_PROGRAM(uncleared_accumulator, KV_SIMT_KIND_UNDEFINED) {
@@ -69,6 +85,22 @@ KV_PROGRAM(uncleared_accumulator, KV_SIMT_KIND_UNDEFINED) {
   if (!faulty) cudaMemset(sum.get(), 0, sum.bytes());
   KV_LAUNCH(accumulate, 1, 32, 0, in.get(), sum.get(), flag.get());
   return flag.read()[0] == 21;
+}
+
+KV_PROGRAM(limit_not_set, KV_SIMT_KIND_UNDEFINED) {
+  DeviceArray<int> in(counting<int>(32)), limit(1), above(std::vector<int>{0});
+  const int sixteen = 16;
+  if (!faulty) cudaMemcpy(limit.get(), &sixteen, sizeof sixteen, cudaMemcpyHostToDevice);
+  KV_LAUNCH(count_above, 1, 32, 0, in.get(), limit.get(), above.get());
+  return above.read()[0] == 15;
+}
+
+KV_PROGRAM(first_not_set, KV_SIMT_KIND_UNDEFINED) {
+  DeviceArray<int2> pairs(32);
+  DeviceArray<int> above(std::vector<int>{0});
+  set_second<<<1, 32>>>(pairs.get());
+  KV_LAUNCH(use_second, 1, 32, 0, pairs.get(), above.get());
+  return above.read()[0] == 16;
 }
 
 KV_PROGRAM(undefined_index, KV_SIMT_KIND_UNDEFINED) {

@@ -25,6 +25,7 @@ struct Place {
   u32* readers;
   Extent* extent;  // null for shared memory
   bool in_order;   // full warp, lane l at off[0] + l * bytes
+  bool together;   // every lane at off[0]
 };
 
 KV_INLINE u32 largest(const u32* off) {
@@ -38,6 +39,11 @@ KV_INLINE bool consecutive(const u32* off) {
   const u32 first = off[0];
   u32 wrong = 0;
   for (int l = 0; l < 32; ++l) wrong |= off[l] ^ (first + u32(l) * kBytes);
+  return wrong == 0;
+}
+KV_INLINE bool all_equal(const u32* off) {
+  u32 wrong = 0;
+  for (int l = 0; l < 32; ++l) wrong |= off[l] ^ off[0];
   return wrong == 0;
 }
 KV_INLINE u32 low_bits(const u32* off) {
@@ -93,6 +99,7 @@ KV_INLINE bool shared_place(Warp& w, const Ins* i, u16 address, u64 window, u32 
   p.readers = b.readers;
   p.extent = nullptr;
   p.in_order = mask == ~0u && consecutive<kBytes>(p.off);
+  p.together = !p.in_order && all_equal(p.off);
   return true;
 }
 
@@ -124,6 +131,7 @@ KV_INLINE bool global_place(Warp& w, u16 hint, const u64* a, u64 offset, u32 mas
   p.readers = reinterpret_cast<u32*>(layout::kReaderBase) + (bit >> w.launch->global_shift);
   p.extent = e;
   p.in_order = mask == ~0u && consecutive<kBytes>(p.off);
+  p.together = !p.in_order && all_equal(p.off);
   return true;
 }
 
@@ -157,6 +165,7 @@ KV_INLINE bool whole_run_defined(const u8* bits) {
 template <u32 kBytes>
 KV_INLINE bool all_defined(const Place& p) {
   if (p.in_order && (p.off[0] & 7) == 0) return whole_run_defined<kBytes>(p.bits + (p.off[0] >> 3));
+  if (p.together) return lane_bits<kBytes>(p.bits, p.off[0]) == kAllBytes<kBytes>;
   u32 all = kAllBytes<kBytes>;
   for (int l = 0; l < 32; ++l) all &= lane_bits<kBytes>(p.bits, p.off[l]);
   return all == kAllBytes<kBytes>;
@@ -212,6 +221,17 @@ KV_INLINE bool shared_race(Warp& w, const Place& p, u32 mask) {
   return bad;
 }
 
+/// Asks for the stamps of what a read is about to look at: they lie far apart, and seldom in a near
+/// cache.
+KV_INLINE void fetch_global_stamps(const Warp& w, const Place& p, u32 mask) {
+  const u32 shift = w.launch->global_shift;
+  for (; mask; mask &= mask - 1) {
+    const u32 at = p.off[__builtin_ctz(mask)] >> shift;
+    __builtin_prefetch(p.writers + at);
+    __builtin_prefetch(p.readers + at, 1);
+  }
+}
+
 template <u32 kBytes, bool kWrite>
 KV_INLINE bool global_race(Warp& w, const Place& p, u32 mask) {
   if (w.launch->check_stream_race) return true;  // the cold path looks at older work too
@@ -231,6 +251,10 @@ KV_INLINE bool global_race(Warp& w, const Place& p, u32 mask) {
   };
   if (p.in_order) {
     run(p.off[0] >> shift, 32 * kBytes >> shift);
+    return bad;
+  }
+  if (p.together) {  // lanes of a block have one stamp
+    run(p.off[0] >> shift, kBytes >> shift);
     return bad;
   }
   for (; mask; mask &= mask - 1) {

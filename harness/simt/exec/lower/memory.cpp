@@ -197,9 +197,10 @@ Result<void> Lowerer::load(const ptx::Instruction& ins) {
     }
   }
   note_width(a.space, width * count);
-  const bool plain_form = flags == 0 && ins.used_bytes_mask == 0 &&
-                          !(a.space == Space::kParam && a.mode == AddressMode::kConstant &&
-                            a.offset >= int64_t(layout::kParamFrame));
+  // A load of which only some bytes are used is no other while all of them are defined.
+  const bool plain_form =
+      flags == 0 && !(a.space == Space::kParam && a.mode == AddressMode::kConstant &&
+                      a.offset >= int64_t(layout::kParamFrame));
   const std::string form = "~ld." + std::string(form_name(a.space)) + "." + std::to_string(width) +
                            "." + std::to_string(count);
   Step& s = step(plain_form ? form.c_str() : "~access");
