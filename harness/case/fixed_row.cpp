@@ -22,8 +22,17 @@ inline float scale_of(const FixedRow& row) {
   return std::bit_cast<float>(static_cast<uint32_t>(biased) << 23);
 }
 
+// Also compiled for AVX2, and chosen when the program starts: integers and exact floats, the same
+// bits. Sanitizers do not go with such functions.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__)
+#define KV_WIDE [[gnu::target_clones("avx2", "default")]]
+#else
+#define KV_WIDE
+#endif
+
 template <class Bits, class Encode>
-void encode_as(const FixedRow& row, std::byte* out, Encode encode) {
+[[gnu::always_inline]] inline void encode_as(const FixedRow& row, std::byte* out, Encode encode) {
   std::array<Bits, limits::kHeadDimMax> bits;
   const uint32_t groups = (row.size + FixedRow::kGroup - 1) / FixedRow::kGroup;
   for (uint32_t i = 0; i < groups * FixedRow::kGroup; ++i) bits[i] = encode(row.fixed[i]);
@@ -31,7 +40,7 @@ void encode_as(const FixedRow& row, std::byte* out, Encode encode) {
 }
 
 // Round half to even at bit 16 of the float's bits; no element is large enough to overflow.
-void encode_bf16(const FixedRow& row, std::byte* out) {
+KV_WIDE void encode_bf16(const FixedRow& row, std::byte* out) {
   const float scale = scale_of(row);
   encode_as<uint16_t>(row, out, [scale](int32_t fixed) {
     const uint32_t f = float_bits(fixed, scale);
@@ -41,7 +50,7 @@ void encode_bf16(const FixedRow& row, std::byte* out) {
 
 // Round half to even at bit 13 and rebias the exponent; below 2^-14 the element is a multiple of
 // 2^-21, hence of fp16's smallest subnormal 2^-24, and is exact.
-void encode_f16(const FixedRow& row, std::byte* out) {
+KV_WIDE void encode_f16(const FixedRow& row, std::byte* out) {
   const float scale = scale_of(row);
   const int exponent = row.exponent;
   const int32_t subnormal_below = exponent >= 7 ? 0 : 1 << (7 - exponent);
