@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 
+#include "harness/case/json.h"
 #include "harness/certify/history_examine.h"
 #include "harness/certify/interrupt.h"
 #include "harness/certify/run_folder.h"
@@ -13,6 +16,8 @@
 namespace kv {
 namespace {
 
+constexpr uint64_t kKeptBytesMax = uint64_t{256} << 20;  // of results; the other cases run again
+
 /// The rest of the oldest case of the runner: its operations go to `take`.
 Result<RunEnd> run_rest(CaseRunner& runner, const std::function<void(const OpObservation&)>& take) {
   for (;;) {
@@ -20,6 +25,43 @@ Result<RunEnd> run_rest(CaseRunner& runner, const std::function<void(const OpObs
     if (auto* end = std::get_if<RunEnd>(&event)) return std::move(*end);
     take(std::get<OpObservation>(event));
   }
+}
+
+/// Runs of cases that come again with a relation, by the case without it.
+class KeptRuns {
+ public:
+  void keep(const Case& c, BaseRun run) {
+    const std::string key = case_to_json(c);
+    const uint64_t bytes = key.size() + run.bytes();
+    if (bytes_ + bytes > kKeptBytesMax) return;
+    if (runs_.emplace(key, std::move(run)).second) bytes_ += bytes;
+  }
+  /// The run of a case but for its relation, which is then forgotten.
+  std::optional<BaseRun> take(Case c) {
+    if (runs_.empty() || c.exec.relation.empty()) return std::nullopt;
+    c.exec.relation.clear();
+    c.exec.relation_seed = 0;
+    const auto found = runs_.find(case_to_json(c));
+    if (found == runs_.end()) return std::nullopt;
+    std::optional<BaseRun> run = std::move(found->second);
+    bytes_ -= found->first.size() + run->bytes();
+    runs_.erase(found);
+    return run;
+  }
+
+ private:
+  std::map<std::string, BaseRun> runs_;
+  uint64_t bytes_ = 0;
+};
+
+/// A pair whose case ran before, where it did; the image is then all that runs.
+Result<Pair> submit_pair(CaseRunner& runner, Case c, KeptRuns& kept) {
+  std::optional<BaseRun> base = kept.take(c);
+  if (!base) return kv::submit_pair(runner, std::move(c));
+  KV_ASSIGN_OR_RETURN(std::optional<Image> image, image_of(c));
+  if (!image) return kv::submit_pair(runner, std::move(c));
+  KV_RETURN_IF_ERROR(runner.submit(image->c));
+  return Pair{std::move(c), std::move(image), std::move(base)};
 }
 
 Result<void> run_unjudged(CaseRunner& runner, const Case& c) {
@@ -54,23 +96,30 @@ Result<Pair> submit_pair(CaseRunner& runner, Case c) {
 Result<Examined> judge_next(CaseRunner& runner, const JudgeOptions& judging, Pair pair,
                             const std::function<void(const OpObservation&)>& progress) {
   PairJudge judge(std::move(pair.c), std::move(pair.image), runner.hello().plugin, judging);
+  if (pair.keep) judge.keep_run();
+  const bool ran_before = pair.base.has_value();
+  if (ran_before) judge.take_run(std::move(*pair.base));
   const auto take = [&](const OpObservation& observation) {
     judge.add(observation);
     if (progress) progress(observation);
   };
-  KV_ASSIGN_OR_RETURN(const RunEnd end, run_rest(runner, take));
-  judge.end_case(end);
   Examined examined;
-  examined.output = end.output;
-  examined.warp_instructions = end.warp_instructions;
+  if (!ran_before) {
+    KV_ASSIGN_OR_RETURN(const RunEnd end, run_rest(runner, take));
+    judge.end_case(end);
+    examined.output = end.output;
+    examined.warp_instructions = end.warp_instructions;
+    if (pair.keep) examined.kept = judge.run();
+  }
   RunEnd image_end;
   if (judge.has_image()) {
     KV_ASSIGN_OR_RETURN(image_end, run_rest(runner, take));
+    examined.runs += !ran_before;
     examined.warp_instructions += image_end.warp_instructions;
     if (examined.output.empty()) examined.output = image_end.output;
   }
   PairVerdict told = judge.finish(judge.has_image() ? &image_end : nullptr);
-  examined.after_itself = judge.has_image() && !told.is_image;
+  examined.after_itself = judge.has_image() && !told.is_image && !ran_before;
   examined.c = std::move(told.c);
   examined.verdict = std::move(told.verdict);
   return examined;
@@ -92,6 +141,7 @@ struct Examiner::State {
   std::optional<CaseRunner> runner;
   std::optional<HistoryBench> histories;
   std::deque<Pair> pending;
+  KeptRuns kept;
 
   Result<void> certify(Examined& examined);
   Result<Examined> examine_engine(const Case& c);
@@ -139,13 +189,15 @@ Result<Examiner> Examiner::start(const BenchOptions& bench, const JudgeOptions& 
 const Hello& Examiner::hello() const { return state_->runner->hello(); }
 size_t Examiner::pending() const { return state_->pending.size(); }
 
-Result<void> Examiner::submit(Case c) {
+Result<void> Examiner::submit(Case c, Keep keep) {
+  State& s = *state_;
   if (c.engine) {
-    state_->pending.push_back({std::move(c), std::nullopt});
+    s.pending.push_back({std::move(c), std::nullopt});
     return {};
   }
-  KV_ASSIGN_OR_RETURN(Pair pair, submit_pair(*state_->runner, std::move(c)));
-  state_->pending.push_back(std::move(pair));
+  KV_ASSIGN_OR_RETURN(Pair pair, submit_pair(*s.runner, std::move(c), s.kept));
+  pair.keep = keep == Keep::kForItsRelation && !pair.image;
+  s.pending.push_back(std::move(pair));
   return {};
 }
 
@@ -156,6 +208,7 @@ Result<Examined> Examiner::next(const std::function<void(const OpObservation&)>&
   if (pair.c.engine) return s.examine_engine(pair.c);
   KV_ASSIGN_OR_RETURN(Examined examined,
                       judge_next(*s.runner, s.judging, std::move(pair), progress));
+  if (examined.kept) s.kept.keep(examined.c, *std::exchange(examined.kept, std::nullopt));
   if (examined.verdict.outcome != Outcome::kFail) return examined;
   s.runner->refresh();
   KV_RETURN_IF_ERROR(s.certify(examined));

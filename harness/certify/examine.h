@@ -35,8 +35,13 @@ struct Examined {
   // Of a history's finding: told in full, for a person, a program, and as a Chrome trace.
   std::string story = {}, trace = {};
   nlohmann::ordered_json details = {};
-  bool after_itself = false;  // its image ran last: the case is in the runner's history
+  bool after_itself = false;         // its image ran last: the case is in the runner's history
+  uint32_t runs = 1;                 // judged for this verdict: of the case, of its image
+  std::optional<BaseRun> kept = {};  // where Pair::keep asks for it, of a sound case
 };
+
+/// Will the case come again with a relation? Then its run is kept, and not made again.
+enum class Keep : uint8_t { kNo, kForItsRelation };
 
 class Examiner {
  public:
@@ -50,7 +55,7 @@ class Examiner {
   DrawOptions drawing() const {
     return {.variants = hello().plugin.variants, .offered = hello().offered};
   }
-  Result<void> submit(Case c);
+  Result<void> submit(Case c, Keep keep = Keep::kNo);
   size_t pending() const;
   /// The verdict of the oldest pending case. `progress`, if any, is called after each operation.
   Result<Examined> next(const std::function<void(const OpObservation&)>& progress = {});
@@ -65,6 +70,8 @@ class Examiner {
 struct Pair {
   Case c;
   std::optional<Image> image;
+  std::optional<BaseRun> base = {};  // then the image alone runs
+  bool keep = false;
 };
 Result<Pair> submit_pair(CaseRunner& runner, Case c);
 /// The oldest pending pair of the runner, judged as its observations come; nothing is repeated.

@@ -152,7 +152,8 @@ class Check {
         KV_ASSIGN_OR_RETURN(auto sourced, source_.next());
         more = sourced.has_value();
         if (!more) break;
-        KV_RETURN_IF_ERROR(examiner.submit(std::move(sourced->c)));
+        const Keep keep = sourced->path.empty() ? Keep::kNo : Keep::kForItsRelation;
+        KV_RETURN_IF_ERROR(examiner.submit(std::move(sourced->c), keep));
         paths.push_back(std::move(sourced->path));
       }
       if (paths.empty()) {
@@ -164,6 +165,7 @@ class Check {
       summary_.add(examined.c, examined.verdict);
       if (examined.history) histories_ += *examined.history;
       warp_instructions_ += examined.warp_instructions;
+      runs_ += examined.runs;
       if (is_finding(examined.verdict)) {
         progress_.clear();
         KV_RETURN_IF_ERROR(findings_.add(std::move(examined), paths.front()));
@@ -204,13 +206,15 @@ class Check {
           fmt::format("  stopped     after {} findings, {} distinct; --keep-going goes on\n",
                       findings_.total(), findings_.distinct()));
     if (stopped_by_user) output_.say("  stopped     interrupted\n");
-    const double time = seconds();
-    output_.say(
-        fmt::format("machine (never compared)\n  time        {:.1f} s, {:.1f} cases/s, {}"
-                    "{:.1f} million warp instructions/s\n",
-                    time, static_cast<double>(summary_.cases) / time,
-                    engine_ ? operations_per_second(histories_, time) : "",
-                    static_cast<double>(warp_instructions_) / time / 1e6));
+    const double time = seconds(), busy = std::max(processor_seconds(), 1e-3);
+    output_.say(fmt::format(
+        "machine (never compared)\n  time        {:.1f} s, {:.1f} cases/s, {}"
+        "{:.1f} million warp instructions/s\n"
+        "  processor   {:.2f} s; {:.0f} cases and {:.0f} judged runs for each of them\n",
+        time, static_cast<double>(summary_.cases) / time,
+        engine_ ? operations_per_second(histories_, time) : "",
+        static_cast<double>(warp_instructions_) / time / 1e6, busy,
+        static_cast<double>(summary_.cases) / busy, static_cast<double>(runs_) / busy));
     const ExitCode code = exit_code();
     KV_RETURN_IF_ERROR(tell_ci(hello));
     KV_RETURN_IF_ERROR(output_.finish(json(hello, code)));
@@ -293,6 +297,7 @@ class Check {
   RunSummary summary_;
   KnownFaults known_;  // of the baseline
   uint64_t warp_instructions_ = 0;
+  uint64_t runs_ = 0;  // judged: of cases and of their images
   bool stopped_early_ = false;
   Clock::time_point started_;
 };

@@ -66,6 +66,47 @@ TEST(Agreement, FindsOneBitThatNoBoundForbids) {
   EXPECT_EQ(told.verdict.divergence->tensor, "lse");
 }
 
+/// As judged(), with the case judged before, without its relation.
+PairVerdict judged_after(const Case& c, const PairFaults& faults) {
+  Case alone = c;
+  alone.exec.relation.clear();
+  Observation first = fake_observation(alone, faults.of_case);
+  first.plugin.promises = faults.promises;
+  PairJudge before(alone, std::nullopt, first.plugin, {});
+  before.keep_run();
+  for (const OpObservation& op : first.ops) before.add(op);
+  before.end_case(first.end);
+  const auto image = image_of(c).value();
+  PairJudge judge(c, image, first.plugin, {});
+  judge.take_run(before.run().value());
+  const Observation second = fake_observation(image->c, faults.of_image);
+  for (const OpObservation& op : second.ops) judge.add(op);
+  return judge.finish(&second.end);
+}
+
+TEST(Agreement, ACaseThatWasJudgedBeforeIsHeldAgainstItsImageAllTheSame) {
+  EXPECT_EQ(judged_after(related("pages"), {}).verdict.outcome, Outcome::kPass);
+  const PairVerdict told = judged_after(related("pages"), {.of_image = last_bit()});
+  EXPECT_EQ(told.verdict.outcome, Outcome::kFail);
+  EXPECT_EQ(told.verdict.failure_class, "relation:pages");
+  EXPECT_EQ(told.verdict.message,
+            judged(related("pages"), {.of_image = last_bit()}).verdict.message);
+  FakeFaults wrong;
+  wrong.kv_head = [](uint32_t) { return 0; };
+  EXPECT_NE(judged_after(related("pages"), {.of_image = wrong}).verdict.stage, Stage::kMetamorphic);
+}
+
+TEST(Agreement, ARunThatFailedIsNotKept) {
+  FakeFaults wrong;
+  wrong.kv_head = [](uint32_t) { return 0; };
+  const Observation seen = fake_observation(small_case(), wrong);
+  PairJudge judge(small_case(), std::nullopt, seen.plugin, {});
+  judge.keep_run();
+  for (const OpObservation& op : seen.ops) judge.add(op);
+  judge.end_case(seen.end);
+  EXPECT_FALSE(judge.run().has_value());
+}
+
 TEST(Agreement, IsNoFailureWherePlacesArePermittedToMatter) {
   EXPECT_EQ(judged(related("pages"), {.of_image = last_bit(), .promises = 0}).verdict.outcome,
             Outcome::kPass);

@@ -1,5 +1,6 @@
 #include "harness/relation/pair_judge.h"
 
+#include "harness/core/check.h"
 #include "harness/relation/agreement.h"
 #include "harness/relation/census.h"
 
@@ -39,14 +40,40 @@ PairJudge::PairJudge(Case c, std::optional<Image> image, PluginFacts facts, Judg
 
 void PairJudge::add(const OpObservation& observation) {
   judge_->add(observation);
-  if (image_) (case_verdict_ ? image_ops_ : case_ops_).push_back(results_of(observation));
+  if (image_ || keeps_) (case_verdict_ ? image_ops_ : case_ops_).push_back(results_of(observation));
 }
 
 void PairJudge::end_case(const RunEnd& end) {
   case_verdict_ = judge_->finish(end);
-  if (!image_) return;
+  if (image_) begin_image();
+}
+
+void PairJudge::begin_image() {
   judge_.emplace(image_->c, options_);
   judge_->begin(facts_);
+}
+
+void PairJudge::take_run(BaseRun run) {
+  KV_CHECK(image_ && !case_verdict_, "a run that was judged before serves an image alone");
+  case_verdict_ = std::move(run.verdict);
+  case_ops_ = std::move(run.ops);
+  begin_image();
+}
+
+std::optional<BaseRun> PairJudge::run() const {
+  KV_CHECK(keeps_ && case_verdict_, "asked for a run that was not kept");
+  if (!is_sound(*case_verdict_)) return std::nullopt;
+  return BaseRun{*case_verdict_, case_ops_};
+}
+
+uint64_t BaseRun::bytes() const {
+  uint64_t bytes = sizeof *this;
+  for (const OpObservation& op : ops) {
+    bytes += sizeof op;
+    for (const LayerResult& layer : op.layers)
+      bytes += sizeof layer + layer.output.size() + layer.lse.size() * sizeof(float);
+  }
+  return bytes;
 }
 
 PairVerdict PairJudge::finish(const RunEnd* image_end) {

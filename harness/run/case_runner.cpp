@@ -16,6 +16,7 @@ struct Pending {
   uint64_t number = 0;
   Case c;
   size_t file = 0;
+  std::string text;
   bool sent = false;
 };
 
@@ -115,8 +116,10 @@ Result<void> CaseRunner::State::start_worker() {
 
 Result<void> CaseRunner::submit(const Case& c) {
   State& s = *state_;
-  KV_ASSIGN_OR_RETURN(const size_t file, s.files.put(case_to_json(c)));
-  s.pending.push_back({.number = s.next_number++, .c = c, .file = file});
+  std::string text = case_to_json(c);
+  KV_ASSIGN_OR_RETURN(const size_t file, s.files.put(text));
+  if (text.size() > kInlineTextMax) text.clear();
+  s.pending.push_back({.number = s.next_number++, .c = c, .file = file, .text = std::move(text)});
   return s.send_waiting();
 }
 
@@ -132,7 +135,7 @@ Result<void> CaseRunner::State::send_waiting() {
     p.sent = true;
     ++sent_to_process;
     // A worker that is gone is noticed by next().
-    worker->submit(FrameType::kRun, encode_request({p.number, files.path(p.file)}));
+    worker->submit(FrameType::kRun, encode_request({p.number, files.path(p.file), p.text}));
   }
   return {};
 }
@@ -161,7 +164,8 @@ Result<CaseRunner::Event> CaseRunner::State::worker_frame(const Frame& frame) {
     ending.message = "sent kverify a message that makes no sense";
     return worker_ended(ending);
   }
-  if (auto* observation = std::get_if<OpObservation>(&said->what)) return Event(*observation);
+  if (auto* observation = std::get_if<OpObservation>(&said->what))
+    return Event(std::move(*observation));
   retire_oldest();
   KV_RETURN_IF_ERROR(send_waiting());
   return Event(std::get<RunEnd>(std::move(said->what)));

@@ -19,6 +19,7 @@ class Out {
   }
   void text(const std::string& value, size_t) { writer.text(value); }
   void blob(const Bytes& value) { writer.blob(value); }
+  void blob(const std::string& value) { writer.text(value); }
   void blob(const std::vector<float>& value) { writer.blob(std::as_bytes(std::span(value))); }
   template <class T, class Each>
   void list(const std::vector<T>& items, uint64_t, Each each) {
@@ -42,6 +43,10 @@ class In {
   void blob(Bytes& value) {
     const ByteSpan bytes = reader.blob();
     value.assign(bytes.begin(), bytes.end());
+  }
+  void blob(std::string& value) {
+    const ByteSpan bytes = reader.blob();
+    value.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
   void blob(std::vector<float>& value) {
     const ByteSpan bytes = reader.blob();
@@ -169,6 +174,7 @@ void fields(auto& io, Of<RunEnd> auto& end) {
 void fields(auto& io, Of<RunRequest> auto& request) {
   io.number(request.number);
   io.text(request.case_path, 4096);
+  io.blob(request.case_text);
 }
 
 template <class T>

@@ -34,10 +34,12 @@ struct Hello {
 Bytes encode_hello(const Hello& hello);
 std::optional<Hello> decode_hello(ByteSpan payload);
 
-/// kRun: the file that holds the case. Answers carry the same number.
+/// kRun: the file that holds the case, and its text unless it is too long to be sent while the
+/// worker writes (kInlineTextMax). Answers carry the same number.
+inline constexpr size_t kInlineTextMax = 16 << 10;
 struct RunRequest {
   uint64_t number = 0;
-  std::string case_path;
+  std::string case_path, case_text;
 };
 Bytes encode_request(const RunRequest& request);
 std::optional<RunRequest> decode_request(ByteSpan payload);

@@ -44,11 +44,19 @@ int say_failed(const Error& error) {
   return 0;
 }
 
+/// The file is read where its text was not sent, or where tensors lie beside it.
+Result<Case> case_of(const RunRequest& request) {
+  if (request.case_text.empty()) return load_case(request.case_path);
+  KV_ASSIGN_OR_RETURN(Case c, parse_case(request.case_text, request.case_path));
+  if (c.data.tensors_file.empty()) return c;
+  return load_case(request.case_path);
+}
+
 RunEnd run_case(const RunRequest& request, const Bench& bench) {
   bench.status.enter(Phase::kPreparing);
   bench.status.op_index = 0;
   bench.status.layer = 0;
-  const auto c = load_case(request.case_path);
+  const auto c = case_of(request);
   if (!c.ok()) {
     RunEnd end;
     end.outcome = RunOutcome::kEnvironment;
