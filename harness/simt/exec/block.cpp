@@ -81,8 +81,10 @@ bool changes_with_block(Special what) {
 }
 
 void write_special(Warp& w, const SpecialSlot& s) {
+  const bool uniform = changes_with_block(s.what);
+  const uint32_t of_first = special_value(w, s.what, 0);
   for (uint32_t l = 0; l < 32; ++l) {
-    const uint32_t value = special_value(w, s.what, l);
+    const uint32_t value = uniform ? of_first : special_value(w, s.what, l);
     if (s.wide) {
       slot<uint64_t>(w, s.slot)[l] = value;
     } else {
