@@ -31,6 +31,8 @@ class ByteWriter {
   }
   void text(std::string_view text) { blob(std::as_bytes(std::span(text))); }
 
+  void reserve(size_t bytes) { bytes_.reserve(bytes); }
+
   const std::vector<std::byte>& bytes() const& { return bytes_; }
   std::vector<std::byte> take() && { return std::move(bytes_); }
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint32_t kMagic = 0x3146564b;  // "KVF1"
 constexpr size_t kReadBytes = size_t{256} << 10;
+constexpr uint64_t kReservedMax = 1 << 20;  // on the word of a header alone
 
 bool write_all(int socket, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
@@ -81,7 +82,8 @@ uint64_t FrameAssembler::missing_bytes() const {
 }
 
 void FrameAssembler::take(std::span<const std::byte>& bytes) {
-  // The payload's memory grows with the bytes that have come, not with what the header claims.
+  // Beyond kReservedMax the payload's memory grows with the bytes that have come, not with what the
+  // header claims.
   const size_t portion = std::min<uint64_t>(bytes.size(), missing_bytes());
   pending_.insert(pending_.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(portion));
   bytes = bytes.subspan(portion);
@@ -92,7 +94,9 @@ void FrameAssembler::take(std::span<const std::byte>& bytes) {
     malformed_ = header.magic != kMagic || header.payload_bytes > kFrameBytesMax;
     header_ = header;
     pending_.clear();
-    if (malformed_ || header.payload_bytes > 0) return;
+    if (malformed_) return;
+    pending_.reserve(std::min(header.payload_bytes, kReservedMax));
+    if (header.payload_bytes > 0) return;
   }
   complete_.push_back({static_cast<FrameType>(header_->type), std::exchange(pending_, {})});
   header_.reset();

@@ -186,9 +186,20 @@ std::optional<T> decode(ByteSpan payload) {
   return value;
 }
 
+/// About as many bytes as a message will have.
+size_t size_of(const RunEnd&) { return 256; }
+size_t size_of(const OpObservation& o) {
+  size_t bytes = 512;
+  for (const LayerResult& layer : o.layers)
+    bytes += layer.output.size() + layer.lse.size() * sizeof(float) + 64;
+  for (const PageImage& image : o.pages) bytes += image.bytes.size() + 64;
+  return bytes;
+}
+
 template <class T>
 Bytes encode_numbered(uint64_t number, const T& value) {
   Out out;
+  out.writer.reserve(size_of(value));
   out.number(number);
   fields(out, value);
   return std::move(out.writer).take();
