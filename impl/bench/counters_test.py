@@ -21,7 +21,8 @@ def launch(kernel="attend_mma_kernel", **fields):
 
 def step(queries=1, **fields):
     return {"name": "step", "queries": queries, "kv_bytes": 102_400,
-            "query_and_output_bytes": 2_000, "flops": 1, "mma": 64} | fields
+            "query_and_output_bytes": 2_000, "flops": 1, "mma": 64,
+            "whole_sectors": True} | fields
 
 
 def misses(workload, *launches):
@@ -36,6 +37,10 @@ class Limits(unittest.TestCase):
     def test_reads_beyond_the_least(self):
         self.assertEqual(len(misses(step(), launch(global_load_sectors=3300))), 1)
         self.assertEqual(len(misses(step(queries=9), launch(global_load_sectors=3600))), 1)
+
+    def test_rows_that_end_within_a_sector_are_listed_only(self):
+        wasteful = launch(global_load_sectors=3300)
+        self.assertEqual(misses(step(whole_sectors=False), wasteful), [])
 
     def test_bank_conflicts(self):
         self.assertEqual(len(misses(step(), launch(shared_bank_conflicts=1))), 1)

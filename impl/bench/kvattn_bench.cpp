@@ -58,7 +58,7 @@ DeviceMemory upload(const std::vector<int32_t>& values) {
 
 TensorView cache_view(const Workload& w, int64_t pages, void* data) {
   const int64_t slots = shape_of(w).page_slots, heads = w.kv_heads, dim = w.head_dim;
-  TensorView view = dense_view(data, DType::kF16, {pages, slots, heads, dim}, 4);
+  TensorView view = dense_view(data, w.cache, {pages, slots, heads, dim}, 4);
   if (w.heads_outside) view.strides = {slots * heads * dim, dim, slots * dim, 1};
   return view;
 }
@@ -69,7 +69,8 @@ class Step {
   Step(const Workload& w, uint32_t multiprocessors, int64_t copies) : shape_(shape_of(w)) {
     const int64_t table = (w.slots + shape_.page_slots - 1) / shape_.page_slots;
     const int64_t pages = table * w.requests, tokens = w.requests * w.queries;
-    const uint64_t cache_bytes = pages * shape_.page_slots * w.kv_heads * w.head_dim * 2;
+    const uint64_t cache_bytes =
+        pages * shape_.page_slots * w.kv_heads * w.head_dim * dtype_bytes(w.cache);
     describe(w);
     plan_ = checked(make_plan(shape_, {.query_lengths = query_lengths_,
                                        .kv_lengths = kv_lengths_,
@@ -85,6 +86,13 @@ class Step {
     call_.cache.block_table.rank = 2;
     call_.cache.block_table.shape = {w.requests, table};
     call_.cache.block_table.strides = {table, 1};
+    if (shape_.scales != ScaleGranularity::kNone) {
+      call_.cache.key_scale = tensor({1}, DType::kF32);
+      call_.cache.value_scale = call_.cache.key_scale;
+      const float one = 1;
+      check(cudaMemcpy(call_.cache.key_scale.data, &one, sizeof one, cudaMemcpyHostToDevice),
+            "cudaMemcpy");
+    }
     for (int64_t i = 0; i < copies; ++i) {
       caches_.push_back({cache_view(w, pages, keep(allocate(cache_bytes))),
                          cache_view(w, pages, keep(allocate(cache_bytes)))});
@@ -186,7 +194,7 @@ struct Rates {
 
 void measure(const Workload& w, const Rates& rates) {
   const Least least = least_of(w);
-  const uint64_t pool = 2 * w.requests * w.slots * w.kv_heads * w.head_dim * 2;
+  const uint64_t pool = 2 * w.requests * w.slots * w.kv_heads * w.head_dim * dtype_bytes(w.cache);
   Step step(w, rates.multiprocessors, static_cast<int64_t>(kRotatedBytes / pool) + 1);
   const double us = median_us([&](int run) { step.launch(run); });
   const double bytes = static_cast<double>(pool + least.query_and_output_bytes) / us * 1e6;
@@ -204,17 +212,28 @@ uint32_t multiprocessors() {
   return static_cast<uint32_t>(count);
 }
 
+void print_field(const char* name, uint64_t value) {
+  std::printf("\"%s\": %llu, ", name, static_cast<unsigned long long>(value));
+}
+
 void list() {
   std::printf("[");
   for (const Workload& w : workloads()) {
     const Least least = least_of(w);
-    std::printf(
-        "%s\n  {\"name\": \"%s\", \"queries\": %d, \"slots\": %d, \"kv_bytes\": %llu, "
-        "\"query_and_output_bytes\": %llu, \"flops\": %llu, \"mma\": %llu}",
-        &w == workloads().data() ? "" : ",", w.name, w.queries, w.slots,
-        static_cast<unsigned long long>(least.kv_bytes),
-        static_cast<unsigned long long>(least.query_and_output_bytes),
-        static_cast<unsigned long long>(least.flops), static_cast<unsigned long long>(least.mma));
+    std::printf("%s\n  {\"name\": \"%s\", ", &w == workloads().data() ? "" : ",", w.name);
+    print_field("requests", w.requests);
+    print_field("query_heads", w.query_heads);
+    print_field("kv_heads", w.kv_heads);
+    print_field("head_dim", w.head_dim);
+    print_field("queries", w.queries);
+    print_field("slots", w.slots);
+    print_field("kv_bytes", least.kv_bytes);
+    print_field("query_and_output_bytes", least.query_and_output_bytes);
+    print_field("flops", least.flops);
+    print_field("mma", least.mma);
+    std::printf("\"window_left\": %lld, \"cache\": \"%s\", \"whole_sectors\": %s}",
+                static_cast<long long>(w.window_left), dtype_name(w.cache),
+                w.has_whole_sectors() ? "true" : "false");
   }
   std::printf("\n]\n");
 }

@@ -15,16 +15,19 @@ constexpr Workload kWorkloads[] = {
     {"decode_2048_dim256", 4, 16, 8, 256, 1, 2048},
     {"decode_1024_single_heads", 8, 16, 16, 128, 1, 1024},
     {"decode_1024_heads_outside", 16, 32, 8, 128, 1, 1024, -1, true},
+    {"decode_1024_e4m3", 16, 32, 8, 128, 1, 1024, -1, false, DType::kE4M3},
+    {"decode_1024_dim72", 16, 32, 8, 72, 1, 1024},
     {"prefill_512", 1, 8, 2, 128, 512, 512},
     {"prefill_1024", 1, 4, 1, 128, 1024, 1024},
     {"prefill_1024_dim64", 1, 4, 1, 64, 1024, 1024},
     {"prefill_512_dim256", 1, 4, 1, 256, 512, 512},
     {"prefill_512_single_heads", 1, 4, 4, 128, 512, 512},
     {"prefill_1024_window256", 1, 4, 1, 128, 1024, 1024, 255},
+    {"prefill_1024_e4m3", 1, 4, 1, 128, 1024, 1024, -1, false, DType::kE4M3},
     {"chunk_256_of_2048", 1, 4, 1, 128, 256, 2048},
 };
 
-constexpr int64_t kBytes = 2;      // of an element
+constexpr int64_t kBytes = 2;      // of an element of Q and O
 constexpr int64_t kWarpRows = 16;  // packed rows of a warp
 constexpr int64_t kBlockWarps = 4;
 constexpr int64_t kStepSlots = 16;
@@ -55,6 +58,10 @@ int64_t slots_multiplied(const Workload& w, Slots block, Slots warp) {
   return slots;
 }
 
+/// Q.K of eight slots takes a product for each 16 dimensions; P.V half a product for each eight, in
+/// pairs of them.
+int64_t products_of_eight_slots(int64_t dim) { return 2 * ((dim + 15) / 16); }
+
 }  // namespace
 
 std::span<const Workload> workloads() { return kWorkloads; }
@@ -68,7 +75,9 @@ AttentionShape shape_of(const Workload& w) {
           .scale = w.head_dim == 64    ? 0.125f
                    : w.head_dim == 256 ? 0.0625f
                                        : 0.0883883461f,
-          .window_left = w.window_left};
+          .window_left = w.window_left,
+          .cache_dtype = w.cache,
+          .scales = w.cache == DType::kF16 ? ScaleGranularity::kNone : ScaleGranularity::kTensor};
 }
 
 Least least_of(const Workload& w) {
@@ -84,13 +93,12 @@ Least least_of(const Workload& w) {
       multiplied += slots_multiplied(w, block, seen_by(w, r, std::min(r + kWarpRows, end) - 1));
     }
   }
-  const bool uses_mma = w.queries > 1 || w.query_heads > w.kv_heads;
+  const bool uses_mma = w.queries > 1 || (w.query_heads > w.kv_heads && w.cache == DType::kF16);
   const auto times = [&](int64_t n) { return static_cast<uint64_t>(planes * n); };
-  return {.kv_bytes = times(slots_read * 2 * w.head_dim * kBytes),
+  return {.kv_bytes = times(slots_read * 2 * w.head_dim * dtype_bytes(w.cache)),
           .query_and_output_bytes = times(rows * 2 * w.head_dim * kBytes),
           .flops = times(slots_seen * 4 * w.head_dim),
-          // A product of 16 slots takes dim / 8 of P.V, one of 8 slots dim / 16 of Q.K.
-          .mma = uses_mma ? times(multiplied * w.head_dim / 64) : 0};
+          .mma = uses_mma ? times(multiplied / 8 * products_of_eight_slots(w.head_dim)) : 0};
 }
 
 }  // namespace kvattn::bench

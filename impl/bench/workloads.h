@@ -17,6 +17,8 @@ struct Workload {
   int32_t queries, slots;
   int64_t window_left = -1;
   bool heads_outside = false;  // a page is [head, slot, dim] instead of [slot, head, dim]
+  DType cache = DType::kF16;   // of K and V; codes have one scale
+  bool has_whole_sectors() const { return head_dim * dtype_bytes(cache) % 32 == 0; }
 };
 
 std::span<const Workload> workloads();
@@ -31,7 +33,7 @@ struct Least {
   /// 2 (K) + 2 (V) for each visible (query head, query, slot, dimension).
   uint64_t flops;
   /// mma.m16n8k16 over the tiles that a warp of 16 packed rows sees something of; 0 in decode
-  /// without head groups, which uses none.
+  /// without head groups or over codes, which uses none.
   uint64_t mma;
 };
 Least least_of(const Workload& w);
