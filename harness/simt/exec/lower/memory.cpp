@@ -8,8 +8,7 @@
 
 namespace kv::simt {
 
-using ptx::Operand;
-using ptx::Space;
+using ptx::Operand, ptx::Space;
 
 namespace {
 
