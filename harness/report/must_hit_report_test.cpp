@@ -106,9 +106,9 @@ TEST(MustHitReport, ARunThatWasMostlyRefusedIsFive) {
   Verdict refused;
   refused.outcome = Outcome::kUnsupported;
   const uint64_t judged = summary.judged();
-  for (uint64_t i = 0; i < judged; ++i) summary.add(drawn(i), refused);
+  for (uint64_t i = 0; i < judged; ++i) summary.add(drawn(i, {}), refused);
   EXPECT_EQ(summary.exit_code(), ExitCode::kPass);
-  summary.add(drawn(0), refused);
+  summary.add(drawn(0, {}), refused);
   EXPECT_EQ(summary.exit_code(), ExitCode::kVacuous);
   EXPECT_NE(summary_text(summary).find("cases: this campaign says too little"), std::string::npos);
 }
