@@ -170,7 +170,7 @@ TEST_F(Exec, ASpinIsAFindingWithEveryWarp) {
   EXPECT_EQ(ran.status, 1);
   EXPECT_SAYS(ran.err,
               "waits for a value that nobody changes; block 0 warp 0 waits at barrier 0, ");
-  EXPECT_SAYS(ran.err, "docs/how_it_ends.cu:20, warp 1 to 2 is at ");
+  EXPECT_SAYS(ran.err, "docs/how_it_ends.cu:19, warp 1 to 2 is at ");
 }
 
 /// Fails when a kernel that is busy for ever, or a program that is, has no end, or when the code

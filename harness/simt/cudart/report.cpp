@@ -143,14 +143,16 @@ void write_profiles(const Runtime& runtime) {
   if (!lcov.empty()) report("KV_SIMT_LCOV", profiler.write_lcov(lcov));
 }
 
-/// What is alive now has leaked; host memory may be gone.
+/// What is alive now has leaked, unless the context is lost: then nothing could be freed. Host memory
+/// may be gone.
 void finish() {
   Runtime& runtime = Runtime::instance();
   const std::lock_guard lock(runtime.mutex);
   if (!runtime.report_path.empty() || !runtime.report_json_path.empty()) {
     runtime.timeline.drop_host_work();
     runtime.timeline.complete_all();
-    if (runtime.device.config().checks & KV_SIMT_CHECK_LEAK) runtime.report_leaks();
+    const bool has_context = runtime.device_error == cudaSuccess;
+    if (has_context && runtime.device.config().checks & KV_SIMT_CHECK_LEAK) runtime.report_leaks();
     if (!runtime.report_path.empty()) write_report(runtime);
     if (!runtime.report_json_path.empty()) write_report_json(runtime);
   }
