@@ -143,8 +143,8 @@ void write_profiles(const Runtime& runtime) {
   if (!lcov.empty()) report("KV_SIMT_LCOV", profiler.write_lcov(lcov));
 }
 
-/// What is alive now has leaked, unless the context is lost: then nothing could be freed. Host memory
-/// may be gone.
+/// What is alive now has leaked, unless the context is lost: then nothing could be freed. Host
+/// memory may be gone.
 void finish() {
   Runtime& runtime = Runtime::instance();
   const std::lock_guard lock(runtime.mutex);
