@@ -1,5 +1,6 @@
 #include "harness/simt/exec/async_copy.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "harness/simt/exec/access.h"
@@ -52,6 +53,29 @@ void stamp_lane(Warp& w, const CopyBatch& batch, uint32_t lane) {
   check_race(a, {ptx::Space::kShared, batch.to[lane], b.shared + batch.to[lane], nullptr}, nullptr);
 }
 
+/// Shared memory from `low` up to `high`.
+struct SharedRange {
+  uint32_t low = ~0u, high = 0;
+  void add(const CopyBatch& batch, uint32_t lane) {
+    low = std::min(low, batch.to[lane]);
+    high = std::max(high, batch.to[lane] + batch.bytes);
+  }
+};
+
+/// What a copy still under way will write is undefined, also where an earlier copy to the same
+/// place has just arrived: a buffer that is filled again too early.
+void undefine_pending(Warp& w, const SharedRange& arrived) {
+  for (uint32_t k = 0; k < w.pending_copies; ++k) {
+    const CopyBatch& batch = w.cold->copies[k];
+    for (uint32_t m = batch.mask; m; m &= m - 1) {
+      const uint32_t to = batch.to[__builtin_ctz(m)];
+      if (to < arrived.high && arrived.low < to + batch.bytes) {
+        bits::clear(w.block->shared_bits, to, batch.bytes);
+      }
+    }
+  }
+}
+
 /// How much of the source a lane reads.
 uint32_t wanted_bytes(Warp& w, const Ins* i, uint32_t lane) {
   if (i->flags & copy_flags::kSize) {
@@ -73,6 +97,7 @@ CopyBatch* new_copy(Warp& w) {
 void deliver_copies(Warp& w, uint32_t before) {
   std::vector<CopyBatch>& queue = w.cold->copies;
   uint32_t kept = 0;
+  SharedRange arrived;
   for (uint32_t k = 0; k < w.pending_copies; ++k) {
     const CopyBatch& batch = queue[k];
     if (batch.group >= before) {
@@ -86,9 +111,11 @@ void deliver_copies(Warp& w, uint32_t before) {
       const auto lane = uint32_t(__builtin_ctz(m));
       if (stamps) stamp_lane(w, batch, lane);
       deliver_lane(w, batch, lane);
+      arrived.add(batch, lane);
     }
   }
   w.pending_copies = kept;
+  if (w.launch->check_undefined) undefine_pending(w, arrived);
 }
 
 const Ins* slow_copy(Warp& w, const Ins* i) {
