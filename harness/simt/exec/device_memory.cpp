@@ -129,6 +129,11 @@ Result<void> Device::report_undefined(uint64_t address, uint64_t bytes, std::str
   State& s = *state_;
   KV_ASSIGN_OR_RETURN(const UndefinedRun run, first_undefined(address, bytes));
   if (run.bytes == 0 || !(s.config.checks & KV_SIMT_CHECK_UNDEFINED)) return {};
+  const auto& known = s.log.kept();
+  const bool explained = std::any_of(known.begin(), known.end(), [](const kv_simt_finding& f) {
+    return f.kind == KV_SIMT_KIND_UNDEFINED || f.kind == KV_SIMT_KIND_RACE;
+  });
+  if (explained) return {};  // the store that brought it here, or the race, says more
   const uint64_t at = address + run.offset;
   kv_simt_finding f = {};
   f.kind = KV_SIMT_KIND_UNDEFINED;

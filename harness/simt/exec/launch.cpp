@@ -13,7 +13,7 @@ constexpr int64_t kTurn = 1 << 14;     // warp instructions of one warp in one t
 constexpr size_t kResidentMax = 1024;  // blocks resident of an ordinary launch
 constexpr uint64_t kDefaultBudget = 2'000'000'000;
 /// Slices in a row in which warps did nothing but read again a value that did not change.
-constexpr uint64_t kIdleMax = 4'000'000;
+constexpr uint64_t kIdleMax = 1'000'000;
 
 /// A permutation of [0, n) without memory: a four-round Feistel network over the next even number
 /// of bits, walked until the result is inside.
