@@ -219,9 +219,9 @@ typedef struct kv_simt_control_v1 {
    * must lie inside one allocation: its offset from `address`, and its length; a length of 0 means
    * that every byte is defined. */
   int (*first_undefined)(uint64_t address, uint64_t bytes, uint64_t* offset, uint64_t* length);
-  /* Adds a KV_SIMT_KIND_UNDEFINED finding for the first of these runs, if there is one and the
-   * check is on. `what` says in the message what the bytes are; where they came from stands there
-   * too. */
+  /* Adds a KV_SIMT_KIND_UNDEFINED finding for the first of these runs, if there is one, the check
+   * is on and no finding tells of undefined data or of a race yet. The message calls the bytes
+   * `what`, and says where they came from. */
   int (*report_undefined)(uint64_t address, uint64_t bytes, const char* what);
 } kv_simt_control_v1;
 
