@@ -328,7 +328,7 @@ struct MmaAttention {
 
 /// Block: kWarps warps. Grid: x row tiles (see batch.cuh), y KV heads, z splits.
 template <class T, int kDim, int kWarps>
-__global__ void __launch_bounds__(kWarps* kWarpLanes) attend_mma_kernel(const AttendParams p) {
+__global__ void __launch_bounds__(kWarps* kWarpLanes, 1) attend_mma_kernel(const AttendParams p) {
   extern __shared__ __align__(128) uint8_t shared[];
   const RowTile tile = find_row_tile(p, blockIdx.x, kMmaRows * kWarps);
   if (tile.row_count <= 0) return;

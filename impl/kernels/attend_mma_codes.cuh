@@ -144,7 +144,7 @@ struct CodesAttention : MmaAttention<T, kDim, kCodesWarps> {
 
 /// Block: kCodesWarps warps. Grid: x row tiles (see batch.cuh), y KV heads, z splits.
 template <class T, int kDim>
-__global__ void __launch_bounds__(kCodesWarps* kWarpLanes)
+__global__ void __launch_bounds__(kCodesWarps* kWarpLanes, 1)
     attend_mma_codes_kernel(const AttendParams p) {
   extern __shared__ __align__(128) uint8_t shared[];
   const RowTile tile = find_row_tile(p, blockIdx.x, kMmaRows * kCodesWarps);

@@ -239,7 +239,7 @@ struct WarpAttention {
 
 /// Block: one warp. Grid: x row tiles (see batch.cuh), y KV heads.
 template <class T, class Stored, int kLanes, int kRows>
-__global__ void __launch_bounds__(kWarpLanes) attend_reference_kernel(const AttendParams p) {
+__global__ void __launch_bounds__(kWarpLanes, 1) attend_reference_kernel(const AttendParams p) {
   const RowTile tile = find_row_tile(p, blockIdx.x, kRows);
   if (tile.row_count <= 0) return;
   WarpAttention<T, Stored, kLanes, kRows> attention{p, tile, static_cast<int32_t>(blockIdx.y)};
