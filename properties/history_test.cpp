@@ -2,6 +2,8 @@
 // an engine are those of harness/history/judge_test.cpp and of the planted bugs in corpus/mutants.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "harness/engine/local_engine.h"
 #include "harness/gen/draw_history.h"
 #include "harness/history/judge.h"
@@ -11,12 +13,22 @@
 namespace kv::props {
 namespace {
 
-HistoryResult run_on_host(const Case& c) {
-  static const kv_engine_level* level = load_engine(KV_BUILD_DIR "/lib/libkvattn_host_plugin.so");
-  KV_CHECK(level != nullptr, "the host plugin cannot be loaded");
+HistoryResult run_on(const std::string& plugin, const Case& c) {
+  const kv_engine_level* level = load_engine(plugin);
+  KV_CHECK(level != nullptr, "the plugin cannot be loaded: " + plugin);
   auto engine = LocalEngine::create(*level, c);
   KV_CHECK(engine.ok(), engine.error().message);
   return run_history(c, **engine, {});
+}
+
+HistoryResult run_on_host(const Case& c) {
+  return run_on(KV_BUILD_DIR "/lib/libkvattn_host_plugin.so", c);
+}
+
+// For tests that must be able to fail: a planted bug in its place (corpus/mutants/CMakeLists.txt).
+HistoryResult run_on_tested(const Case& c) {
+  const char* planted = std::getenv("KV_HISTORY_PLUGIN");
+  return planted == nullptr ? run_on_host(c) : run_on(planted, c);
 }
 
 std::string told(const HistoryResult& result) {
@@ -87,7 +99,7 @@ TEST(HistoryCampaign, ARequestMayBeCancelledAtEveryBoundary) {
     for (const RequestId id : ids) {
       Case c = base;
       c.ops.insert(c.ops.begin() + static_cast<ptrdiff_t>(at), op::Cancel{id});
-      const HistoryResult result = run_on_host(c);
+      const HistoryResult result = run_on_tested(c);
       ASSERT_FALSE(result.finding)
           << "request " << id.value << " before ops[" << at << "]: " << told(result);
       ++cancelled;
@@ -99,12 +111,12 @@ TEST(HistoryCampaign, ARequestMayBeCancelledAtEveryBoundary) {
 
 TEST(HistoryCampaign, EveryAllocationMayFail) {
   const Case base = sixty_operations();
-  const HistoryStats whole = run_on_host(base).stats;
+  const HistoryStats whole = run_on_tested(base).stats;
   uint64_t felt = 0, unfelt = 0;
   for (uint64_t nth = 1; unfelt < 50; ++nth) {
     Case c = base;
     c.ops.insert(c.ops.begin(), op::FailAllocation{nth});
-    const HistoryResult result = run_on_host(c);
+    const HistoryResult result = run_on_tested(c);
     ASSERT_FALSE(result.finding) << "allocation " << nth << ": " << told(result);
     const bool failed =
         result.stats.succeeded != whole.succeeded + 1 || result.stats.exhausted != whole.exhausted;

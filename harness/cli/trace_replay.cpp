@@ -9,6 +9,7 @@
 #include "harness/certify/engine_worker.h"
 #include "harness/certify/interrupt.h"
 #include "harness/cli/output.h"
+#include "harness/cli/trace_serve.h"
 #include "harness/cli/version.h"
 #include "harness/engine/remote_engine.h"
 #include "harness/history/explain.h"
@@ -20,6 +21,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kShortContext = 8192;  // beside none, in the table of waits
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -43,6 +46,7 @@ class Replaying {
     json_ = {{"kverify", kVersion}, {"command", "trace run"}, {"level", "engine"}};
     KV_RETURN_IF_ERROR(replay());
     if (options_.completions > 0 && code_ == ExitCode::kPass) KV_RETURN_IF_ERROR(fork_or_encode());
+    if (code_ == ExitCode::kPass) KV_RETURN_IF_ERROR(tell_of_other_settings());
     json_["exit_code"] = static_cast<int>(code_);
     KV_RETURN_IF_ERROR(output_.finish(json_));
     return code_;
@@ -135,7 +139,7 @@ class Replaying {
                                share(r.served.row_steps, r.served.steps), r.served.refused));
     line("waits",
          fmt::format("p50/p99: queue {} steps, {} K/V bytes; completion {} steps, {} K/V bytes (of "
-                     "{} bytes a token; see trace serve for other batches and limits)",
+                     "{} bytes a token)",
                      both(queue), both(queue_bytes), both(end), both(end_bytes), r.token_bytes));
     line("cache", fmt::format("{} of {} prompt slots found, {} appended; {} pages hit, {} evicted",
                               r.hit_slots, r.prompt_slots, r.appended_slots,
@@ -183,6 +187,18 @@ class Replaying {
       code_ = ExitCode::kFailed;
     }
     return done;
+  }
+
+  // The same trace through the production manager alone: other pools, batches and limits.
+  Result<void> tell_of_other_settings() {
+    TraceServeOptions serve{.contexts = {0, kShortContext},
+                            .batches = {8, 32},
+                            .concurrency = {0, 64},
+                            .step_ms = {options_.step_ms}};
+    serve.trace_path = options_.trace_path;
+    line("", "the manager alone, in other settings:");
+    KV_ASSIGN_OR_RETURN(json_["serving"], serving_tables(trace_, serve, output_));
+    return {};
   }
 
   // Of the first request.

@@ -1,12 +1,12 @@
 // `kverify trace serve`: a serving trace through the production page manager.
+#include "harness/cli/trace_serve.h"
+
 #include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <chrono>
 
 #include "harness/case/text_file.h"
-#include "harness/cli/commands.h"
-#include "harness/cli/output.h"
 #include "harness/cli/version.h"
 #include "harness/serving/batching.h"
 #include "harness/serving/page_use.h"
@@ -238,25 +238,14 @@ Result<void> check_points(const TraceServeOptions& o) {
 
 }  // namespace
 
-Result<ExitCode> trace_serve(const TraceServeOptions& options) {
-  const auto started = Clock::now();
-  const Output output(options.json_path);
-  KV_RETURN_IF_ERROR(check_points(options));
-  KV_ASSIGN_OR_RETURN(Trace trace, read_trace(options.trace_path));
-  if (options.requests && *options.requests < trace.size()) trace.resize(*options.requests);
+Result<Json> serving_tables(const Trace& trace, const TraceServeOptions& options,
+                            const Output& output) {
   const bool has_blocks = !trace[0].blocks.empty();
   ServeOptions base{.batch_slots = options.slots,
                     .page_slots = static_cast<uint32_t>(
                         options.page_slots.value_or(has_blocks ? kTraceBlockTokens : 16)),
                     .token_bytes = options.token_bytes};
-  Report report{output, {}};
-  report.json["kverify"] = kVersion;
-  report.json["command"] = "trace serve";
-  report.json["requests"] = trace.size();
-  report.json["page_slots"] = base.page_slots;
-  report.json["token_bytes"] = base.token_bytes;
-  report.line("trace",
-              fmt::format("{}: {} requests in file order", options.trace_path, trace.size()));
+  Report report{output, {{"page_slots", base.page_slots}, {"token_bytes", base.token_bytes}}};
   if (has_blocks) {
     KV_RETURN_IF_ERROR(report_prefixes(trace, options, base.page_slots, report));
   } else if (!options.pages.empty()) {
@@ -272,6 +261,21 @@ Result<ExitCode> trace_serve(const TraceServeOptions& options) {
         options.svg_path,
         pool_svg(service.moments, {.title = options.trace_path, .page_slots = base.page_slots})));
   }
+  return std::move(report.json);
+}
+
+Result<ExitCode> trace_serve(const TraceServeOptions& options) {
+  const auto started = Clock::now();
+  const Output output(options.json_path);
+  KV_RETURN_IF_ERROR(check_points(options));
+  KV_ASSIGN_OR_RETURN(Trace trace, read_trace(options.trace_path));
+  if (options.requests && *options.requests < trace.size()) trace.resize(*options.requests);
+  Report report{output,
+                {{"kverify", kVersion}, {"command", "trace serve"}, {"requests", trace.size()}}};
+  report.line("trace",
+              fmt::format("{}: {} requests in file order", options.trace_path, trace.size()));
+  KV_ASSIGN_OR_RETURN(const Json tables, serving_tables(trace, options, output));
+  report.json.update(tables);
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   report.line("machine", fmt::format("{:.1f} s, {} MiB at most", seconds_since(started),

@@ -97,6 +97,7 @@ class HistoryJudge {
   MaybeFinding check_draft();
   MaybeFinding check_bytes();
   MaybeFinding check_all_bytes();
+  MaybeFinding check_slots(std::span<const Touched> touched, bool all_prefixes);
   MaybeFinding check_empty() const;
   void note_flying(const Planned& planned);
   void note_suspicion(const Planned& planned);

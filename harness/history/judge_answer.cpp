@@ -141,26 +141,23 @@ MaybeFinding HistoryJudge::check_bytes() {
   if (check_everything_ || stats_.operations % settings_.everything_every == 0) {
     return check_all_bytes();
   }
-  for (const Touched& touched : model_.touched()) {
-    const EngineState& state = touched.draft ? draft_ : state_;
-    if (auto found = provenance_.check_slots(model_, state, touched)) return found;
-  }
-  return provenance_.check_prefixes(state_, false);
+  return check_slots(model_.touched(), false);
+}
+
+MaybeFinding HistoryJudge::check_slots(std::span<const Touched> touched, bool all_prefixes) {
+  auto found = provenance_.check(model_, state_, {CacheKind::kTarget, touched, all_prefixes});
+  if (found || model_.engine().draft_layers == 0) return found;
+  return provenance_.check(model_, draft_, {CacheKind::kDraft, touched});
 }
 
 MaybeFinding HistoryJudge::check_all_bytes() {
   check_everything_ = false;
+  std::vector<Touched> all;
   for (const auto& [id, r] : model_.requests()) {
-    for (const bool draft : {false, true}) {
-      const uint64_t length = draft ? r.draft.size() : r.slots.size();
-      if (length == 0) continue;
-      if (auto found =
-              provenance_.check_slots(model_, draft ? draft_ : state_, {id, draft, 0, length})) {
-        return found;
-      }
-    }
+    all.push_back({id, false, 0, r.slots.size()});
+    all.push_back({id, true, 0, r.draft.size()});
   }
-  return provenance_.check_prefixes(state_, true);
+  return check_slots(all, true);
 }
 
 MaybeFinding HistoryJudge::check_empty() const {

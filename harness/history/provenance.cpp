@@ -126,17 +126,28 @@ MaybeFinding Provenance::compare_place(CacheKind cache, const Wanted& wanted,
   return std::nullopt;
 }
 
-MaybeFinding Provenance::check_slots(const Model& model, const EngineState& state,
-                                     const Touched& touched) {
+MaybeFinding Provenance::check(const Model& model, const EngineState& state, const Scope& scope) {
+  wanted_.clear();
+  tokens_.clear();
+  const bool draft = scope.cache == CacheKind::kDraft;
+  for (const Touched& touched : scope.touched) {
+    if (touched.draft == draft) want_touched(model, state, touched);
+  }
+  if (!draft) want_prefixes(state, scope.all_prefixes);
+  return compare_all(scope.cache);
+}
+
+void Provenance::want_touched(const Model& model, const EngineState& state,
+                              const Touched& touched) {
   const ModelRequest* r = model.find(touched.request);
   const RequestState* held = state.find(touched.request);
-  if (r == nullptr || held == nullptr || r->life != Life::kActive) return std::nullopt;
+  if (r == nullptr || held == nullptr || r->life != Life::kActive) return;
   const std::vector<StoredToken>& slots = touched.draft ? r->draft : r->slots;
   const std::vector<CacheGroup> draft_groups = {{.layers = model.engine().draft_layers}};
   const uint64_t end = std::min<uint64_t>(touched.end, slots.size());
-  if (touched.begin >= end) return std::nullopt;
-  wanted_.clear();
-  tokens_.assign(slots.begin() + static_cast<ptrdiff_t>(touched.begin),
+  if (touched.begin >= end) return;
+  const size_t first_token = tokens_.size();
+  tokens_.insert(tokens_.end(), slots.begin() + static_cast<ptrdiff_t>(touched.begin),
                  slots.begin() + static_cast<ptrdiff_t>(end));
   uint32_t layer = 0;
   const auto& groups = touched.draft ? draft_groups : groups_;
@@ -153,13 +164,12 @@ MaybeFinding Provenance::check_slots(const Model& model, const EngineState& stat
         }
         if (!gone) {
           want_slots({.holder = r->request.value, .slot = first, .layer = layer}, last,
-                     first - touched.begin);
+                     first_token + first - touched.begin);
         }
         first = last;
       }
     }
   }
-  return compare_all(touched.draft ? CacheKind::kDraft : CacheKind::kTarget);
 }
 
 uint64_t Provenance::follow(const PrefixState& prefix, uint64_t before, uint64_t slot) {
@@ -194,14 +204,12 @@ void Provenance::want_page(const PrefixState& prefix, uint32_t group, uint64_t b
   }
 }
 
-MaybeFinding Provenance::check_prefixes(const EngineState& state, bool everything) {
+void Provenance::want_prefixes(const EngineState& state, bool everything) {
   struct End {
     uint64_t history, slots;
   };
   std::vector<End> ends;  // of each prefix
   ends.reserve(state.prefixes.size());
-  wanted_.clear();
-  tokens_.clear();
   paths_.begin();
   verified_.resize(state.page_count, 0);
   current_.assign(state.page_count, 0);
@@ -219,7 +227,6 @@ MaybeFinding Provenance::check_prefixes(const EngineState& state, bool everythin
     }
   }
   std::swap(verified_, current_);
-  return compare_all(CacheKind::kTarget);
 }
 
 }  // namespace kv

@@ -3,7 +3,7 @@
 // Contract: bytes are compared with the content function, without floating point; the cache must
 // store K and V as they are given (neither rotated nor quantised). Slots that a window has let go
 // are skipped. A read that fails is a finding, too.
-// Example:  if (auto found = provenance.check_slots(model, state, touched)) return found;
+// Example:  if (auto found = provenance.check(model, state, {.touched = model.touched()})) ...
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,14 @@ class Provenance {
  public:
   Provenance(const Case& c, Engine& engine);
 
-  /// `state`: of the cache that the slots are in.
-  MaybeFinding check_slots(const Model& model, const EngineState& state, const Touched& touched);
-  /// Those that are new or have another page since the last call; all of them with `everything`.
-  MaybeFinding check_prefixes(const EngineState& state, bool everything);
+  /// One cache: the slots that are touched in it, and, of the target cache, published prefixes.
+  struct Scope {
+    CacheKind cache = CacheKind::kTarget;
+    std::span<const Touched> touched;  // in both caches
+    bool all_prefixes = false;         // not only those that are new or have another page now
+  };
+  /// `state`: of that cache. All is read at once.
+  MaybeFinding check(const Model& model, const EngineState& state, const Scope& scope);
 
   uint64_t slots_read() const { return slots_read_; }
 
@@ -41,6 +45,8 @@ class Provenance {
   MaybeFinding find_unreadable(CacheKind cache, const SlotPlace& place);
   HistoryFinding at(CacheKind cache, SlotPlace place, const char* what) const;
   void want_slots(SlotPlace place, uint64_t end, size_t first_token);
+  void want_touched(const Model& model, const EngineState& state, const Touched& touched);
+  void want_prefixes(const EngineState& state, bool everything);
 
   const Case& case_;
   Engine& engine_;

@@ -7,11 +7,9 @@ namespace {
 
 constexpr const char* kEngineOptions = "With --level engine";
 
-void add_trace_options(CLI::App& command, TraceOptions& o) {
+void add_trace_options(CLI::App& command, TraceOptions& o, const char* requests_text) {
   command.add_option("trace", o.trace_path, "trace file (.csv or .jsonl)")->required();
-  command.add_option("--requests", o.requests, "take the first N requests")
-      ->check(whole(1, uint64_t{1} << 20))
-      ->capture_default_str();
+  command.add_option("--requests", o.requests, requests_text)->check(whole(1, uint64_t{1} << 20));
   command.add_option("--scale", o.scale, "multiply every length by this")
       ->check(number(1e-6, 1))
       ->capture_default_str();
@@ -76,7 +74,7 @@ void offer_trace_import(CLI::App& trace, Chosen& chosen) {
                                  KV_RETURN_IF_ERROR(keep_apart(o.trace_path, o.case_path));
                                  return trace_import(o);
                                });
-  add_trace_options(*command, *o);
+  add_trace_options(*command, *o, "take the first N requests (default: 8)");
   command->add_option("--out", o->case_path, "case file to write")->required();
 }
 
@@ -84,11 +82,16 @@ void offer_run(CLI::App& trace, Chosen& chosen) {
   auto [command, o] = subcommand<TraceOptions>(
       {trace, "run", "replay a trace against a plugin and judge it"}, chosen,
       [&trace](const TraceOptions& o) -> Result<ExitCode> {
-        KV_RETURN_IF_ERROR(check_level(*trace.get_subcommand("run"), o.level));
+        const CLI::App& run = *trace.get_subcommand("run");
+        KV_RETURN_IF_ERROR(check_level(run, o.level));
         KV_RETURN_IF_ERROR(keep_apart(o.trace_path, o.json_path.value_or("")));
-        return trace_run(o);
+        TraceOptions all = o;
+        const bool is_limited = o.level == "kernel" || !run.get_option("--requests")->empty();
+        if (!is_limited) all.requests = UINT64_MAX;
+        return trace_run(all);
       });
-  add_trace_options(*command, *o);
+  add_trace_options(*command, *o,
+                    "take the first N requests (default: 8; all with --level engine)");
   command->add_option("--out", o->out, "folder for the case of a finding")->capture_default_str();
   add_engine_options(*command, *o);
   add_bench(*command, o->bench);
