@@ -146,11 +146,15 @@ TEST_F(Exec, AnEndWithoutExitHandlersLosesNothing) {
   EXPECT_EQ(left.status, 7);
   EXPECT_SAYS(left.err, "kverify: 0 findings in 1 launch ");
   EXPECT_SAYS(left.err, "the program ended with status 7\n");
-  EXPECT_SAYS(left.err, "1 process ended by a signal or by _exit, so leaks were not looked for\n");
+  EXPECT_SAYS(left.err,
+              "1 process ended by a signal, by _exit or by exec, so leaks were not looked for\n");
   const Ran found = how_it_ends("overrun");
   EXPECT_EQ(found.status, 1);
   EXPECT_SAYS(found.err, "out of bounds: ");
   EXPECT_SAYS(found.err, "kverify: 1 finding in 1 launch ");
+  const Ran became = how_it_ends("exec");
+  EXPECT_EQ(became.status, 1) << "another program in its place has taken its report";
+  EXPECT_SAYS(became.err, "out of bounds: ");
   const Ran died = how_it_ends("signal");
   EXPECT_EQ(died.status, 139);
   EXPECT_SAYS(died.err, "kverify: 0 findings in 1 launch ");

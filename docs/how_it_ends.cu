@@ -30,10 +30,11 @@ int main(int, char** arguments) {
   int* memory = nullptr;
   cudaMalloc(&memory, 32 * sizeof(int));
   cudaMemset(memory, 0, 32 * sizeof(int));
-  fill<<<1, 64>>>(memory, wants("overrun") ? 33 : 32);
+  fill<<<1, 64>>>(memory, wants("overrun") || wants("exec") ? 33 : 32);
   if (wants("unawaited")) _exit(0);
   cudaDeviceSynchronize();
   if (wants("overrun") || wants("_exit")) _exit(7);
+  if (wants("exec")) execl("/bin/true", "true", nullptr);
   if (wants("signal")) std::raise(SIGSEGV);
   if (wants("spin")) spin<<<1, 96>>>(memory);
   if (wants("count")) count<<<2, 1>>>(memory, 1);

@@ -305,11 +305,13 @@ class Check {
 }  // namespace
 
 Result<ExitCode> check(const CheckOptions& options) {
-  KV_RETURN_IF_ERROR(require_different_files({{"--junit", options.junit_path},
-                                              {"--sarif", options.sarif_path},
-                                              {"--html", options.html_path},
-                                              {"--write-baseline", options.write_baseline_path},
-                                              {"--json", options.json_path.value_or("")}}));
+  const std::vector<WrittenFile> written = {{"--junit", options.junit_path},
+                                            {"--sarif", options.sarif_path},
+                                            {"--html", options.html_path},
+                                            {"--write-baseline", options.write_baseline_path},
+                                            {"--json", options.json_path.value_or("")}};
+  KV_RETURN_IF_ERROR(require_different_files(written));
+  KV_RETURN_IF_ERROR(require_folders(written));
   KV_ASSIGN_OR_RETURN(const Shard shard, parse_shard(options.shard));
   if (!options.exhaustive && shard.count > 1) {
     return bad_input("--shard: expected --exhaustive, whose cases have numbers");

@@ -144,6 +144,14 @@ TEST_F(CliTest, TwoOutputsCannotBeOneFile) {
   EXPECT_SAYS(ran.err, "--sarif: expected another file than that of --junit, got '" + file + "'");
 }
 
+// Kills: hours of work whose report cannot be written.
+TEST_F(CliTest, AFolderThatIsNotThereIsToldBeforeTheFirstCase) {
+  const Ran ran = check_with(kHost, "none", {"--cases", "1", "--junit", "/nonexistent/a.xml"});
+  EXPECT_EQ(ran.status, 3);
+  EXPECT_SAYS(ran.err, "--junit /nonexistent/a.xml: expected a folder '/nonexistent'");
+  EXPECT_EQ(ran.out, "");
+}
+
 TEST_F(CliTest, SuppressionsMustBeReadableAndReasoned) {
   const std::string path = folder_ + "/accepted.txt";
   std::ofstream(path) << "race tile.cuh:7\n";

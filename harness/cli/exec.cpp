@@ -154,7 +154,7 @@ struct Reports {
   std::vector<Json> findings;         // of each process that launched or found something
   uint64_t processes = 0;             // that launched a kernel
   uint64_t issued = 0, executed = 0;  // kernels
-  uint64_t cut_short = 0;             // processes that ended by a signal or by _exit
+  uint64_t cut_short = 0;             // processes that ended by a signal, _exit or exec
   bool late = false;                  // the device stopped a kernel at the time limit
   Json refusal;                       // of a device that cannot run here
 };
@@ -244,8 +244,9 @@ std::string gaps_text(const Reports& reports, const Ending& ending, uint64_t tim
     text += fmt::format("kverify: the time limit of {} s is over (--time-limit)\n", time_limit_s);
   }
   if (reports.cut_short == 0) return text;
-  text += fmt::format("kverify: {} ended by a signal or by _exit, so leaks were not looked for",
-                      plural(reports.cut_short, "process", "es"));
+  text += fmt::format(
+      "kverify: {} ended by a signal, by _exit or by exec, so leaks were not looked for",
+      plural(reports.cut_short, "process", "es"));
   if (reports.issued > reports.executed) {
     text += fmt::format("; of {} only {} had been executed by then",
                         plural(reports.issued, "launch", "es"), reports.executed);

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <map>
 
@@ -38,6 +40,18 @@ Result<void> require_different_files(const std::vector<WrittenFile>& files) {
       return bad_input(file.option + ": expected another file than that of " + other->second +
                        ", got '" + file.path + "' for both");
     }
+  }
+  return {};
+}
+
+Result<void> require_folders(const std::vector<WrittenFile>& files) {
+  for (const WrittenFile& file : files) {
+    if (file.path.empty()) continue;
+    const std::string parent = std::filesystem::path(file.path).parent_path().string();
+    const std::string folder = parent.empty() ? "." : parent;
+    if (access(folder.c_str(), W_OK | X_OK) == 0) continue;
+    return environment_error(file.option + " " + file.path + ": expected a folder '" + folder +
+                             "' that can be written, got: " + std::strerror(errno));
   }
   return {};
 }

@@ -31,6 +31,8 @@ struct WrittenFile {
 };
 /// Refuses two options that would write one file: the later would silently replace the earlier.
 Result<void> require_different_files(const std::vector<WrittenFile>& files);
+/// An error of the environment when a file could not be made in its folder: before hours of work.
+Result<void> require_folders(const std::vector<WrittenFile>& files);
 
 /// One line on a terminal that overwrites itself; nothing when standard error is no terminal.
 class Progress {

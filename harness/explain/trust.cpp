@@ -20,7 +20,10 @@ bool has_tree(const Case& c) {
 
 Result<void> check_modelled(const Case& c) {
   const auto refuse = [](const std::string& what) {
-    return unsupported(what + ": no hypothesis reads them, so that no answer could be trusted");
+    return unsupported(
+        what +
+        ": no hypothesis reads them, so that no answer could be trusted; the smaller "
+        "case of `kverify minimize` may do without them");
   };
   if (c.engine) {
     return unsupported(

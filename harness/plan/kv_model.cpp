@@ -14,9 +14,18 @@ namespace {
 constexpr uint64_t kContextMax = uint64_t{1} << 30;  // a thousand times the longest today
 
 // Members that give a layer more or other K/V than heads times dimension.
-constexpr const char* kNotUnderstood[] = {"index_head_dim", "swa_num_key_value_heads",
-                                          "global_head_dim", "num_global_key_value_heads",
-                                          "num_key_value_heads_per_layer"};
+constexpr const char* kNotUnderstood[] = {"index_head_dim",
+                                          "swa_num_key_value_heads",
+                                          "global_head_dim",
+                                          "num_global_key_value_heads",
+                                          "num_key_value_heads_per_layer",
+                                          "num_attention_groups",
+                                          "attention_head_dim"};
+
+// Families whose layers keep a state of their own, keep nothing, or keep more than one cache each.
+constexpr std::string_view kOtherCaches[] = {
+    "mamba", "falcon_mamba", "rwkv",       "retnet",      "xlstm",      "longcat_flash",
+    "bert",  "roberta",      "distilbert", "xlm-roberta", "modernbert", "deberta"};
 
 Result<std::optional<DType>> read_dtype(const ConfigReader& reader) {
   const auto key = reader.present({"torch_dtype", "dtype"});
@@ -78,10 +87,19 @@ Result<uint64_t> read_kv_heads(const ConfigReader& reader, uint64_t query_heads)
   return heads.value_or(query_heads);
 }
 
-Result<uint64_t> read_head_dim(const ConfigReader& reader, uint64_t query_heads) {
+/// What a family's configuration class takes where a file leaves head_dim out; 0: heads share
+/// hidden.
+uint64_t head_dim_of_family(std::string_view type) {
+  if (type.starts_with("gemma")) return 256;
+  return type.starts_with("qwen3") ? 128 : 0;
+}
+
+Result<uint64_t> read_head_dim(const ConfigReader& reader, std::string_view type,
+                               uint64_t query_heads) {
   KV_ASSIGN_OR_RETURN(const auto dim, reader.optional_count({"head_dim", "kv_channels", "d_kv"},
                                                             limits::kHeadDimMax));
   if (dim) return *dim;
+  if (const uint64_t usual = head_dim_of_family(type)) return usual;
   KV_ASSIGN_OR_RETURN(const uint64_t hidden,
                       reader.count({"hidden_size", "n_embd", "d_model", "n_embed"},
                                    uint64_t{limits::kHeadsMax} * limits::kHeadDimMax));
@@ -108,7 +126,7 @@ Result<void> read_heads(const ConfigReader& reader, KvModel& model) {
     return reader.error("num_key_value_heads", fmt::format("a divisor of {} heads", query_heads),
                         fmt::to_string(kv_heads));
   }
-  KV_ASSIGN_OR_RETURN(const uint64_t dim, read_head_dim(reader, query_heads));
+  KV_ASSIGN_OR_RETURN(const uint64_t dim, read_head_dim(reader, model.type, query_heads));
   KV_ASSIGN_OR_RETURN(const auto value_dim,
                       reader.optional_count({"v_head_dim"}, limits::kHeadDimMax));
   model.query_heads = static_cast<uint32_t>(query_heads);
@@ -146,6 +164,17 @@ Result<void> refuse_encoders(const ConfigReader& reader) {
                       "false: the cache of cross-attention over an encoder is not modelled");
 }
 
+Result<void> refuse_other_caches(const ConfigReader& reader, const std::string& type) {
+  for (const std::string_view other : kOtherCaches) {
+    if (type.starts_with(other)) {
+      return reader.error("model_type",
+                          "a model whose layers keep one K/V cache each, or none where layer_types "
+                          "says so");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 uint32_t KvModel::layers() const {
@@ -170,6 +199,7 @@ Result<KvModel> read_kv_model(std::string_view text, std::string_view name) {
   KV_RETURN_IF_ERROR(refuse_encoders(reader));
   KvModel model;
   model.type = reader.word("model_type", "model");
+  KV_RETURN_IF_ERROR(refuse_other_caches(reader, model.type));
   KV_ASSIGN_OR_RETURN(LayerKinds layers, read_layer_kinds(reader, model.type));
   model.groups = std::move(layers.groups);
   model.without_cache = layers.without_cache;

@@ -34,6 +34,7 @@ constexpr NamedKind kNames[] = {{"full_attention", Kind::kFull},
 constexpr const char* kNotUnderstood[] = {"cross_attention_layers",
                                           "hybrid_override_pattern",
                                           "hybrid_layer_pattern",
+                                          "hybrid_layer_ids",
                                           "block_types",
                                           "layers_block_type",
                                           "linear_attn_config",
@@ -90,8 +91,8 @@ MaybeKinds by_attention(const ConfigReader& reader, uint64_t layers) {
       return reader.error("attn_layer_offset", fmt::format("an integer below {}", *period));
     }
     for (size_t i = offset.get<uint64_t>(); i < layers; i += *period) kinds[i] = Kind::kFull;
-  } else if (reader.present({"attn_layer_indices"})) {
-    KV_ASSIGN_OR_RETURN(const auto indices, reader.numbers("attn_layer_indices", layers - 1));
+  } else if (const auto listed = reader.present({"attn_layer_indices", "full_attn_idxs"})) {
+    KV_ASSIGN_OR_RETURN(const auto indices, reader.numbers(*listed, layers - 1));
     for (const uint64_t i : indices) kinds[i] = Kind::kFull;
   } else if (reader.present({"attn_type_list"})) {  // 1: softmax attention
     KV_ASSIGN_OR_RETURN(const auto ones, reader.numbers("attn_type_list", 1));

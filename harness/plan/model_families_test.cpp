@@ -277,6 +277,23 @@ TEST(Families, AQuantisedModelMaySayTheTypeOfItsCache) {
   EXPECT_EQ(type_of(R"({"quant_method": "fp8", "kv_cache_scheme": null})"), std::nullopt);
 }
 
+// Kills: hidden size / heads where the family has its own dimension; a list of layers, ignored.
+TEST(Families, WhatAFileLeavesOutIsTheFamilys) {
+  const auto gemma = read_kv_model(
+      R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "hidden_size": 3840,
+          "num_attention_heads": 16, "num_key_value_heads": 8, "num_hidden_layers": 48,
+          "sliding_window": 1024}})",
+      "c");
+  ASSERT_TRUE(gemma.ok()) << gemma.error().message;
+  EXPECT_EQ(gemma->head_dim_k, 256u);
+  const auto lfm = read_kv_model(
+      R"({"model_type": "lfm2", "hidden_size": 1024, "num_attention_heads": 16,
+          "num_hidden_layers": 16, "full_attn_idxs": [2, 5, 8, 10, 12, 14]})",
+      "c");
+  ASSERT_TRUE(lfm.ok()) << lfm.error().message;
+  EXPECT_EQ(lfm->layers(), 6u);
+}
+
 // Kills: a member that changes the cache, ignored.
 TEST(Families, WhatIsNotUnderstoodIsRefused) {
   const std::string heads = R"("num_attention_heads": 8, "head_dim": 64)";
@@ -314,7 +331,12 @@ TEST(Families, WhatIsNotUnderstoodIsRefused) {
       {with(R"("use_cla": true)"), "c: use_cla: expected false"},
       {with(R"("index_head_dim": 128)"), "c: index_head_dim: expected no such member"},
       {with(R"("new_decoder_architecture": true)"), "c: num_kv_heads: expected an integer"}};
-  for (const char* key : {"cross_attention_layers", "hybrid_override_pattern", "block_types",
+  for (const char* type : {"mamba2", "rwkv6", "retnet", "xlstm", "longcat_flash", "bert"}) {
+    configs.emplace_back(with(R"("model_type": ")" + std::string(type) + '"'),
+                         "c: model_type: expected a model whose layers keep one K/V cache each");
+  }
+  for (const char* key : {"num_attention_groups", "attention_head_dim", "hybrid_layer_ids",
+                          "cross_attention_layers", "hybrid_override_pattern", "block_types",
                           "linear_attn_config", "block_configs", "attention_types"}) {
     configs.emplace_back(with('"' + std::string(key) + R"(": ["M"])"), "c: ");
   }

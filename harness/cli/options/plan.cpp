@@ -15,6 +15,7 @@ void offer_plan(CLI::App& app, Chosen& chosen) {
         KV_RETURN_IF_ERROR(keep_apart(o.trace_path, o.json_path.value_or("")));
         return plan(o);
       });
+  end_at_once(*command, chosen);
   command->add_option("config", o->config_path, "the model's config.json")->required();
   command->add_option("--context", o->context, "tokens of a request (default: the model's)")
       ->check(whole(1, 1u << 30));

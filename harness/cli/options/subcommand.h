@@ -47,6 +47,11 @@ Subcommand<Options> subcommand(const Named& named, Chosen& chosen, Run run) {
   return {command, options.get()};
 }
 
+/// SIGINT and SIGTERM end the command at once: nothing that it has found would be lost.
+inline void end_at_once(CLI::App& command, Chosen& chosen) {
+  command.preparse_callback([&chosen](size_t) { chosen.catches_interrupts = false; });
+}
+
 CLI::Validator number(double low, double high);     // CLI11's own Range lets NaN through
 CLI::Validator whole(uint64_t low, uint64_t high);  // and its integers wrap
 CLI::Validator checks();                            // names of checks of the CPU device

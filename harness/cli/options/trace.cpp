@@ -75,6 +75,7 @@ void offer_trace_import(CLI::App& trace, Chosen& chosen) {
                                  return trace_import(o);
                                });
   add_trace_options(*command, *o, "take the first N requests (default: 8)");
+  end_at_once(*command, chosen);
   command->add_option("--out", o->case_path, "case file to write")->required();
 }
 
@@ -106,6 +107,7 @@ void offer_serve(CLI::App& trace, Chosen& chosen) {
         KV_RETURN_IF_ERROR(keep_apart(o.trace_path, o.svg_path));
         return trace_serve(o);
       });
+  end_at_once(*command, chosen);
   command->add_option("trace", o->trace_path, "trace file (.csv or .jsonl)")->required();
   command->add_option("--requests", o->requests, "take the first N requests (default: all)")
       ->check(whole(1, uint64_t{1} << 20));

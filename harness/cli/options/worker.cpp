@@ -14,7 +14,7 @@ void offer_worker(CLI::App& app, Chosen& chosen) {
                                 });
   command->group("");
   // Its parent decides when it ends.
-  command->preparse_callback([&chosen](size_t) { chosen.catches_interrupts = false; });
+  end_at_once(*command, chosen);
   add_device(*command, o->device)->required();
   command->add_option("--plugin", o->plugin_path)->required();
   command->add_option("--profile", o->profile_path);

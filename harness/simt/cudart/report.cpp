@@ -8,6 +8,7 @@
 
 #include "harness/simt/control/finding_names.h"
 #include "harness/simt/cudart/errors.h"
+#include "harness/simt/cudart/process_file.h"
 #include "harness/simt/cudart/runtime.h"
 
 namespace kv::simt::cudart {
@@ -28,8 +29,6 @@ std::string show(const uint32_t (&d)[3]) {
          ")";
 }
 
-std::string of_process(const std::string& path) { return path + "." + std::to_string(getpid()); }
-
 bool write_file(const std::string& path, const std::string& text) {
   std::FILE* const file = std::fopen(path.c_str(), "we");
   const bool written = file && std::fputs(text.c_str(), file) >= 0;
@@ -37,7 +36,12 @@ bool write_file(const std::string& path, const std::string& text) {
 }
 
 void write_report_json(const Runtime& runtime) {
-  const std::string path = of_process(runtime.report_json_path);
+  static std::string path;
+  static pid_t process = 0;
+  if (process != getpid()) {  // the first report of this process, which may be a fork
+    process = getpid();
+    path = process_file(runtime.report_json_path);
+  }
   if (!write_file(path, report_json(runtime.device, runtime.is_late))) {
     notice("KV_SIMT_REPORT_JSON: cannot write " + path);
   }
@@ -89,7 +93,7 @@ std::string report(const Device& device) {
 bool write_refusal(const std::string& path, const std::string& sentence, int status) {
   const nlohmann::ordered_json json = {{"refused", sentence}, {"status", status}};
   constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
-  return write_file(of_process(path), json.dump(1, ' ', false, kReplace) + "\n");
+  return write_file(process_file(path), json.dump(1, ' ', false, kReplace) + "\n");
 }
 
 std::string report_json(const Device& device, bool is_late) {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "harness/simt/cudart/process_file.h"
+
 namespace kv::simt::cudart {
 
 void Tally::issued() {
@@ -32,7 +34,7 @@ void Tally::write() {
       close(file_);
     }
     process_ = getpid();
-    const std::string name = path_ + "." + std::to_string(process_) + ".tally";
+    const std::string name = process_file(path_, ".tally");
     file_ = open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   }
   // It never gets shorter, so that the file is whole whenever the process dies.
