@@ -124,6 +124,7 @@ Result<Reach> reach_all(const Bench& bench, const std::vector<Listed>& chosen, u
     reach.add(entry, kAny);
   }
   for (uint32_t grown = 0; grown < kGrownMax && !reach.all_have(enough); ++grown) {
+    reach.clear();
     KV_ASSIGN_OR_RETURN(const bool passed, suite.grow());
     if (!passed) break;
     if (!reach.add(suite.size() - 1, enough)) suite.drop_last();

@@ -52,7 +52,6 @@ Verdict Suite::judge(const Entry& entry, const std::vector<Run>& runs) const {
 Result<bool> Suite::grow() {
   constexpr int kTriedMax = 20;
   for (int tried = 0; tried < kTriedMax; ++tried) {
-    bench_->runtime.control->clear_executions();
     PhiloxSource choices(seed_, drawn_++);
     Entry entry;
     entry.c = draw_related(choices, {.variants = facts_.variants});

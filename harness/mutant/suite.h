@@ -31,7 +31,7 @@ class Suite {
  public:
   static Result<Suite> create(const Bench& bench, const SuiteOptions& options);
   /// Draws on until the plugin passes a case, which is the last entry then. False: none of the next
-  /// ones passed. The device's counts of executions are those of that case.
+  /// ones passed.
   Result<bool> grow();
   void drop_last() { entries_.pop_back(); }
   size_t size() const { return entries_.size(); }
