@@ -48,9 +48,7 @@ class FindingLog {
 /// Copies `text` into a fixed array, cut to fit.
 template <size_t kBytes>
 void copy_text(char (&to)[kBytes], std::string_view text) {
-  const size_t bytes = std::min(text.size(), kBytes - 1);
-  std::memcpy(to, text.data(), bytes);
-  to[bytes] = 0;
+  to[text.copy(to, kBytes - 1)] = 0;
 }
 
 }  // namespace kv::simt
