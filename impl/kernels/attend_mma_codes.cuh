@@ -70,7 +70,20 @@ struct CodesAttention : MmaAttention<T, kDim, kCodesWarps> {
       copy_async_narrow<8>(
           value_codes(stage) + target,
           value + page * cache.value_page_stride + place * cache.value_slot_stride + at, !exists);
-      if (chunk != 0 || cache.key_scale == nullptr) continue;
+    }
+    if (cache.key_scale != nullptr) copy_scales(base, stage, pages);
+  }
+
+  /// A slot to a lane: the scales of a warp's slots lie in few sectors, or in one.
+  __device__ void copy_scales(int32_t base, int stage, const int32_t* pages) const {
+    const PagedParams& cache = p.cache;
+    const int end = this->slots_used(base);
+#pragma unroll 1
+    for (int row = threadIdx.x; row < end; row += kThreads) {
+      const int32_t slot = base + row;
+      const bool is_seen = slot >= seen.first && slot <= seen.last;
+      const int64_t page = is_seen ? pages[slot >> cache.page_shift] : 0;
+      const int64_t place = is_seen ? slot & ((1 << cache.page_shift) - 1) : 0;
       const int64_t scale = is_seen ? scale_index(cache, page, place, kv_head) : 0;
       copy_async_narrow<4>(key_scales(stage) + row * 4, cache.key_scale + scale, !is_seen);
       copy_async_narrow<4>(value_scales(stage) + row * 4, cache.value_scale + scale, !is_seen);
