@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -119,14 +120,7 @@ class Step {
   /// A fixed permutation that leaves no two neighbours together.
   static std::vector<int32_t> shuffled_pages(int64_t pages) {
     int64_t step = pages / 2 + 1;
-    const auto divides = [&](int64_t d) { return pages % d == 0 && step % d == 0; };
-    const auto common = [&] {
-      for (int64_t d = 2; d <= step; ++d) {
-        if (divides(d)) return true;
-      }
-      return false;
-    };
-    while (common()) ++step;
+    while (std::gcd(pages, step) != 1) ++step;
     std::vector<int32_t> order(pages);
     for (int64_t i = 0; i < pages; ++i) order[i] = static_cast<int32_t>(i * step % pages);
     return order;
