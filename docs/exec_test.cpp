@@ -155,6 +155,9 @@ TEST_F(Exec, AnEndWithoutExitHandlersLosesNothing) {
   const Ran became = how_it_ends("exec");
   EXPECT_EQ(became.status, 1) << "another program in its place has taken its report";
   EXPECT_SAYS(became.err, "out of bounds: ");
+  const Ran twin = how_it_ends("become");
+  EXPECT_EQ(twin.status, 0) << twin.err;
+  EXPECT_SAYS(twin.err, "kverify: 0 findings in 1 launch ");
   const Ran died = how_it_ends("signal");
   EXPECT_EQ(died.status, 139);
   EXPECT_SAYS(died.err, "kverify: 0 findings in 1 launch ");
