@@ -207,13 +207,20 @@ kv_profile profile_of(const Plan& plan, const kv_attention_shape& shape) {
           .maximum_is_exact = plan.tensor_cores && plan.ascending && plan.splits == 1};
 }
 
-/// 0 outside throughput mode.
-uint32_t multiprocessors() {
-  int count = 0;
+/// Of the current device; 0 outside throughput mode.
+StatusOr<uint32_t> multiprocessors() {
 #ifdef KVATTN_THROUGHPUT
-  if (cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0) != cudaSuccess) return 1;
-#endif
+  int device = 0, count = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
+  if (error != cudaSuccess)
+    return failed("plan: the device does not say how many multiprocessors it has: ",
+                  cudaGetErrorString(error));
   return static_cast<uint32_t>(count);
+#else
+  return uint32_t{0};
+#endif
 }
 
 kv_status plan(const kv_attention_shape* shape, const kv_batch* batch, kv_plan* out,
@@ -226,12 +233,14 @@ kv_status plan(const kv_attention_shape* shape, const kv_batch* batch, kv_plan* 
                           sizeof *out, " bytes or more"),
                   why);
   }
+  const StatusOr<uint32_t> processors = multiprocessors();
+  if (!processors.ok()) return answer(processors.status(), why);
   const BatchDescription description{.query_lengths = {batch->query_lengths, batch->rows},
                                      .kv_lengths = {batch->kv_lengths, batch->rows},
                                      .variant = batch->variant == nullptr ? "" : batch->variant,
                                      .split_slots = batch->split_slots,
                                      .batch_invariant = kBatchInvariant,
-                                     .multiprocessors = multiprocessors()};
+                                     .multiprocessors = *processors};
   StatusOr<Plan> made = make_plan(*s, description);
   if (!made.ok()) return answer(made.status(), why);
   out->workspace_bytes = made->workspace_bytes;

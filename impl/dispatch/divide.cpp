@@ -1,6 +1,7 @@
 #include "impl/dispatch/divide.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "impl/dispatch/validate.h"
 
@@ -15,7 +16,8 @@ uint32_t split_by_occupancy(const BatchDescription& batch, int64_t kv_heads, int
   const int64_t blocks = std::max<int64_t>(with_queries * kv_heads, 1);
   const int64_t splits = std::max<int64_t>(kBlocksWanted * batch.multiprocessors / blocks, 1);
   const int64_t slots = (longest + splits - 1) / splits;
-  return static_cast<uint32_t>((slots + kSplitSlots - 1) / kSplitSlots * kSplitSlots);
+  const int64_t rounded = (slots + kSplitSlots - 1) / kSplitSlots * kSplitSlots;
+  return static_cast<uint32_t>(std::min<int64_t>(rounded, std::numeric_limits<int32_t>::max()));
 }
 
 }  // namespace
