@@ -1,9 +1,8 @@
 #include "harness/certify/history_examine.h"
 
-#include <algorithm>
-
 #include "harness/core/json_fields.h"
 #include "harness/history/explain.h"
+#include "harness/simt/control/finding_names.h"
 
 namespace kv {
 namespace {
@@ -49,9 +48,7 @@ Divergence divergence_of(const HistoryFinding& f, const FindingPlace& place) {
 
 std::string history_failure_class(const HistoryFinding& finding) {
   if (finding.check == CheckClass::kEcho && !finding.twin.empty()) return "twin:" + finding.twin;
-  std::string name(check_name(finding.check));
-  std::replace(name.begin(), name.end(), ' ', '-');
-  return name;
+  return dashed(std::string(check_name(finding.check)));
 }
 
 Result<Examined> examine_history(HistoryBench& bench, const Case& c, const HistoryExam& exam) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/core/philox.h"
+#include "harness/engine/damaged_test.h"
 #include "harness/engine/engine_state.h"
 
 namespace kv {
@@ -151,12 +151,7 @@ TEST(EngineState, LengthsThatTheChecksIndexByMustAgree) {
 TEST(EngineWire, DamagedBytesAreHarmless) {
   const auto sound = encode_fresh(reply());
   for (uint64_t i = 0; i < 5000; ++i) {
-    auto bytes = sound;
-    const Philox random{i};
-    for (uint64_t k = 0; k <= i % 4; ++k) {
-      const uint64_t word = random.word(1, k);
-      bytes[word % bytes.size()] = static_cast<std::byte>(word >> 56);
-    }
+    const auto bytes = damaged(sound, i);
     if (const auto back = decode_fresh(bytes); back && back->target)
       (void)check_shape(*back->target);
     (void)decode_engine_request(bytes);

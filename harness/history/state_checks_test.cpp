@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "harness/core/philox.h"
+#include "harness/engine/damaged_test.h"
 #include "harness/engine/engine_wire.h"
 #include "harness/history/judge.h"
 #include "harness/history/testing/plain_engine.h"
@@ -285,14 +285,8 @@ TEST_F(Forged, WhateverHasTheShapeOfAStateCanBeChecked) {
   const auto sound = encode(EngineReply{.target = state_}, told);
   int checked = 0;
   for (uint64_t i = 0; i < 5000; ++i) {
-    auto bytes = sound;
-    const Philox random{i};
-    for (uint64_t k = 0; k <= i % 4; ++k) {
-      const uint64_t word = random.word(1, k);
-      bytes[word % bytes.size()] = static_cast<std::byte>(word >> 56);
-    }
     PagesHeard heard;
-    const auto back = decode_engine_reply(bytes, heard);
+    const auto back = decode_engine_reply(damaged(sound, i), heard);
     if (!back || !back->target || !check_shape(*back->target).ok()) continue;
     ++checked;
     const EngineState& damaged = *back->target;

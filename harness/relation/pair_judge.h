@@ -4,7 +4,7 @@
 // judged before (BaseRun) only those of the image. A failure of either by itself is told of that
 // one alone, without a relation; only a disagreement (stage metamorphic) names the relation.
 // Without a relation it is Judge, and nothing is kept unless keep_run() asks for it.
-// Example: see examine.cpp of cli.
+// Example: see harness/certify/examine.cpp.
 #pragma once
 
 #include <optional>

@@ -39,12 +39,7 @@ extern "C" const kv_plugin* kverify_plugin_v1(void) {
       .abi = KV_PLUGIN_ABI,
       .name = "narrow",
       .version = "1",
-      .conventions = {.struct_bytes = sizeof(kv_conventions),
-                      .lse_base = KV_LSE_NATURAL,
-                      .lse_layout = KV_LSE_TOKEN_MAJOR,
-                      .empty_row_lse = KV_EMPTY_LSE_MINUS_INF,
-                      .pad_rows = KV_PAD_ROWS_COMPUTED,
-                      .promises = KV_PROMISE_DETERMINISTIC},
+      .conventions = kHostConventions,
       .kernel = &kernel,
       .engine = nullptr,
   };
