@@ -14,6 +14,9 @@ CODE = CXX + (".py", ".sh", ".cmake", "CMakeLists.txt")
 # Written by others, kept as it came.
 VENDORED = ("harness/plugin/third_party/",)
 
+# What lies in the root itself.
+TOP_FILES = {".clang-format", ".clang-tidy", ".gitignore", "CMakeLists.txt", "LICENSE", "README.md"}
+
 # Folders that need no README of their own: data, vendored text, and include paths.
 NO_ROOM = ("third_party", "testdata", "include", ".ci")
 

@@ -37,6 +37,10 @@ class StyleTest(unittest.TestCase):
     def test_file_length(self):
         self.expect("file-length", {"a.cpp": "\n" * 401}, {"a.cpp": "\n" * 400})
 
+    def test_name(self):
+        self.expect("name", {"impl/a b.cpp": ""}, {"impl/a_b.cpp": ""})
+        self.expect("name", {"report.json": ""}, {"README.md": "", "docs/report.json": ""})
+
     def test_line_length(self):
         self.expect("line-length", {"a.cu": "\n" + "x" * 101}, {"a.cu": "x" * 100}, "a.cu:2:")
         self.expect("line-length", {"s": "#!/bin/sh\n" + "x" * 101}, {"a.md": "x" * 101})

@@ -170,6 +170,17 @@ TEST_F(Exec, AnEndWithoutExitHandlersLosesNothing) {
   EXPECT_EQ(whole.err.find("_exit"), std::string::npos) << whole.err;
 }
 
+/// Fails when the report of the end goes elsewhere than that of the launches: what is found only at
+/// the end is lost then, and a file of that other name lies in the program's folder.
+TEST_F(Exec, WhatTheEndFindsIsInTheSameReport) {
+  const Ran ran = run_kverify({"exec", "--", kBin + "how_it_ends", "leak"}, {.folder = folder_});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_SAYS(ran.err, "undefined data: ");
+  EXPECT_SAYS(ran.err, "leak: ");
+  EXPECT_SAYS(ran.err, "in 2 launches ");
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
 /// Fails when a wait that cannot end goes on until the budget of instructions is spent, or when the
 /// report leaves out a warp.
 TEST_F(Exec, ASpinIsAFindingWithEveryWarp) {

@@ -24,6 +24,11 @@ __global__ void count(int* out, int step) {
   for (int i = 0; step != 0; i += step) *out = i;
 }
 
+// A finding after which the program can go on.
+__global__ void count_down(int* undefined) {
+  if (*undefined > 0) --*undefined;
+}
+
 int main(int, char** arguments) {
   const char* const end = arguments[1];
   const auto wants = [end](const char* name) { return std::strcmp(end, name) == 0; };
@@ -40,5 +45,10 @@ int main(int, char** arguments) {
   if (wants("count")) count<<<2, 1>>>(memory, 1);
   if (cudaDeviceSynchronize() != cudaSuccess) return 8;
   while (wants("host")) usleep(1000);
+  if (wants("leak")) {
+    cudaMalloc(&memory, sizeof(int));
+    count_down<<<1, 1>>>(memory);
+    return int(cudaDeviceSynchronize());
+  }
   return cudaFree(memory) == cudaSuccess ? 0 : 1;
 }

@@ -35,15 +35,14 @@ bool write_file(const std::string& path, const std::string& text) {
   return (!file || std::fclose(file) == 0) && written;
 }
 
-void write_report_json(const Runtime& runtime) {
-  static std::string path;
-  static pid_t process = 0;
-  if (process != getpid()) {  // the first report of this process, which may be a fork
-    process = getpid();
-    path = process_file(runtime.report_json_path);
+void write_report_json(Runtime& runtime) {
+  std::string& file = runtime.report_json_file;
+  if (runtime.report_json_process != getpid()) {  // its first report; it may be a fork
+    runtime.report_json_process = getpid();
+    file = process_file(runtime.report_json_path);
   }
-  if (!write_file(path, report_json(runtime.device, runtime.is_late))) {
-    notice("KV_SIMT_REPORT_JSON: cannot write " + path);
+  if (!write_file(file, report_json(runtime.device, runtime.is_late))) {
+    notice("KV_SIMT_REPORT_JSON: cannot write " + file);
   }
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cuda_runtime_api.h>
+#include <sys/types.h>
 
 #include <map>
 #include <mutex>
@@ -79,6 +80,8 @@ class Runtime {
   cudaMemPool_t default_pool = nullptr;
   cudaError_t device_error = cudaSuccess;  // sticky: the context is lost
   std::string report_path, report_json_path, profile_path, lcov_path;  // see environment.h
+  std::string report_json_file;   // of this process; lives here, for it is needed at exit
+  pid_t report_json_process = 0;  // whose file that is
   size_t findings_reported = 0;
   Tally tally;
   bool is_late = false;      // the time limit was met
