@@ -125,6 +125,52 @@ FastAnswer surely_conforms(const FastElement& e, DType rounding) {
   return answer;
 }
 
+namespace {
+
+/// What half_step() needs of a type, as factors.
+struct HalfSteps {
+  explicit HalfSteps(DType type)
+      : lowest(power_of_two(grid_of(type).exponent_min)),
+        of_binade(power_of_two(-grid_of(type).digits)) {}
+  /// half_step(), without a branch.
+  double at(double x) const {
+    const uint64_t bits = std::bit_cast<uint64_t>(x);
+    const double binade = std::bit_cast<double>(bits & 0x7ff0000000000000);
+    const double power = (bits & 0x000fffffffffffff) == 0 ? 0.5 : 1;
+    return std::max(binade, lowest) * of_binade * power;
+  }
+  double lowest, of_binade;
+};
+
+constexpr uint32_t kTogether = 8;  // elements that are asked at once
+
+// A ratio found by halving is at most 2^-10 above the true one, absolutely below 1 and relatively
+// beyond.
+double certain_limit(double ratio_max) {
+  return std::max(0.0, (ratio_max - 0x1p-9) * (1 - 0x1p-9));
+}
+
+}  // namespace
+
+uint32_t first_in_question(const FastRow& row, uint32_t first, DType rounding, double ratio_max) {
+  const HalfSteps steps(rounding);
+  const double limit = certain_limit(ratio_max);
+  const auto certain = [&](uint32_t j) {
+    const double distance = std::fabs(row.got[j] - row.value[j]), bound = row.bound_low[j];
+    const double half = steps.at(row.got[j]) * (1 - 0x1p-20);
+    const double inward = bound - 2 * row.own_error[j];
+    return int{distance < half + inward} & int{distance < half + std::max(0.0, limit * bound)};
+  };
+  uint32_t j = first;
+  for (; j + kTogether <= row.count; j += kTogether) {
+    int all = 1;
+    for (uint32_t k = 0; k < kTogether; ++k) all &= certain(j + k);
+    if (!all) break;
+  }
+  while (j < row.count && certain(j)) ++j;
+  return j;
+}
+
 struct RowDecider::State {
   State(RowInputs in, const Profile& p, DType type)
       : inputs(std::move(in)),

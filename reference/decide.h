@@ -48,6 +48,19 @@ struct FastAnswer {
 };
 FastAnswer surely_conforms(const FastElement& element, DType rounding);
 
+/// The same for the elements of a row, side by side.
+struct FastRow {
+  const double* value = nullptr;      // [count]
+  const double* bound_low = nullptr;  // [count]
+  const double* own_error = nullptr;  // [count]
+  const double* got = nullptr;        // [count]
+  uint32_t count = 0;
+};
+/// The first element from `first` on of which it is not certain that surely_conforms() accepts it
+/// and that its error_bound_ratio(), with bound_low, is at most `ratio_max` or 0; `count` if there
+/// is none.
+uint32_t first_in_question(const FastRow& row, uint32_t first, DType rounding, double ratio_max);
+
 /// All questions about one row: what they share in the double tier is computed once, on the first.
 class RowDecider {
  public:

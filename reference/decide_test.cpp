@@ -150,6 +150,47 @@ TEST(Decide, TheFastTierAcceptsNothingThatTheFullBoundRejects) {
   EXPECT_GT(looked_closer, 300);
 }
 
+// Fails when a row as a whole accepts an element that would not be accepted alone, or passes over
+// one whose ratio would have been the largest; and when nothing is passed over.
+TEST(Decide, ARowAtOnceSaysWhatItsElementsSay) {
+  TestHead head({.rows = 4, .slots = 200, .dim_k = 64, .dim_v = 16});
+  HeadEstimator estimator;
+  const HeadEstimate& estimate = estimator.run(head.block(), tiled());
+  int passed = 0, asked = 0;
+  for (const RowEstimate& row : estimate.rows) {
+    for (double t = -2; t <= 2; t += 0.0625) {
+      for (const DType type : {DType::kF16, DType::kBf16, DType::kF32}) {
+        std::vector<double> got;
+        for (int j = 0; j < 16; ++j) {
+          const double beside = row.output[j] + (j % 3 == 0 ? t : 0) * row.bound_low[j];
+          got.push_back(decode(type, encode(type, beside)));
+        }
+        const FastRow all{row.output, row.bound_low, row.own_error, got.data(), 16};
+        for (const double most : {0.0, 0.25, 0.875, 1.5}) {
+          for (uint32_t first = 0; first < 16; ++first) {
+            const uint32_t end = first_in_question(all, first, type, most);
+            asked += end < 16;
+            for (uint32_t j = first; j < end; ++j, ++passed) {
+              const FastElement alone{row.output[j], row.bound_low[j], row.own_error[j], got[j]};
+              EXPECT_TRUE(surely_conforms(alone, type).conforms);
+              EXPECT_LE(error_bound_ratio(alone.value, alone.bound_low, got[j], type), most);
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(passed, 20000);
+  EXPECT_GT(asked, 5000);
+}
+
+TEST(Decide, WhatIsNoNumberIsInQuestion) {
+  const double value = 1, bound = 1e300, own = 0;
+  for (const double got : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    EXPECT_EQ(first_in_question({&value, &bound, &own, &got, 1}, 0, DType::kF16, 1), 0U);
+  }
+}
+
 TEST(Decide, RatioIsZeroAtTheRoundedValueAndOneAtTheEnd) {
   EXPECT_EQ(error_bound_ratio(1.0, 0.01, 1.0, DType::kF16), 0);
   EXPECT_NEAR(error_bound_ratio(1.0, 0.01, 1.01, DType::kF32), 1, 0.01);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "harness/case/data.h"
 #include "harness/case/head_inputs.h"
@@ -60,6 +61,7 @@ class HeadJudge {
   std::optional<Failure> judge_row(size_t r, const RowEstimate& estimate, Claims claims);
   std::optional<Failure> judge_output(size_t r, const RowEstimate& estimate, uint32_t column,
                                       Claims claims);
+  uint32_t first_in_question(const RowEstimate& e, uint32_t first, Claims claims) const;
   bool conforms_rounded(const RowEstimate& e, uint32_t column, double got) const;
   std::optional<Failure> judge_lse(size_t r, const RowEstimate& estimate);
   void measure_coverage(size_t r, const RowEstimate& estimate, ValueOptions& options);
@@ -242,9 +244,30 @@ std::optional<Failure> HeadJudge::judge_row(size_t r, const RowEstimate& estimat
   got_.resize(s.head_dim_v);
   decode_row(s.output_dtype, output_row(elements_[r]), s.head_dim_v, got_.data());
   for (uint32_t j = 0; j < s.head_dim_v; ++j) {
+    const uint32_t next = first_in_question(estimate, j, claims);
+    stats_.elements_judged += next - j;
+    j = next;
+    if (j == s.head_dim_v) break;
     if (auto failure = judge_output(r, estimate, j, claims)) return failure;
   }
   return judge_lse(r, estimate);
+}
+
+// The elements before it are judged: judge_output() would accept them and note nothing.
+uint32_t HeadJudge::first_in_question(const RowEstimate& e, uint32_t first, Claims claims) const {
+  using Kind = reference::RoundedEstimate::Kind;
+  const Shape& s = view_.c.shape;
+  const bool every = claims == Claims::kEveryElement;
+  if (distribution_ != nullptr) return first;
+  if (every && (e.dyadic || e.rounded.kind == Kind::kNotAsked)) return first;
+  const uint32_t plain =
+      reference::first_in_question({e.output, e.bound_low, e.own_error, got_.data(), s.head_dim_v},
+                                   first, s.output_dtype, stats_.error_bound_ratio_max);
+  if (!every || e.rounded.kind == Kind::kNone) return plain;
+  const reference::RoundedEstimate& rounded = e.rounded;
+  return reference::first_in_question(
+      {rounded.output, rounded.bound_low, rounded.own_error, got_.data(), plain}, first,
+      s.output_dtype, std::numeric_limits<double>::infinity());
 }
 
 // Whether an element that the fast tier accepts surely conforms under B2, too.
