@@ -258,8 +258,8 @@ uint32_t HeadJudge::first_in_question(const RowEstimate& e, uint32_t first, Clai
   using Kind = reference::RoundedEstimate::Kind;
   const Shape& s = view_.c.shape;
   const bool every = claims == Claims::kEveryElement;
-  if (distribution_ != nullptr) return first;
-  if (every && (e.dyadic || e.rounded.kind == Kind::kNotAsked)) return first;
+  const bool unknown = every && (e.dyadic || e.rounded.kind == Kind::kNotAsked);
+  if (distribution_ != nullptr || unknown) return first;
   const uint32_t plain =
       reference::first_in_question({e.output, e.bound_low, e.own_error, got_.data(), s.head_dim_v},
                                    first, s.output_dtype, stats_.error_bound_ratio_max);

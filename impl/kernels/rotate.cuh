@@ -10,10 +10,12 @@
 
 namespace kvattn {
 
-/// For the elements [first, first + 8) of a row at one position.
+/// For the elements [first, first + 8) of a row at one position. Defined from the start: compilers
+/// read it early, also where nothing turns.
 struct Turns8 {
-  float cosine[kVector], sine[kVector];  // sine with the sign that the partner's share has
-  int32_t partner[kVector];              // dimension it is turned with; -1: it stays
+  float cosine[kVector] = {};
+  float sine[kVector] = {};       // with the sign that the partner's share has
+  int32_t partner[kVector] = {};  // dimension it is turned with; -1: it stays
 
   __device__ void find(const RopeParams& rope, int64_t position, int32_t first) {
     constexpr double kTurnsPerRadian = 0.15915494309189533577;
