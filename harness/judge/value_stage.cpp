@@ -245,7 +245,7 @@ std::optional<Failure> HeadJudge::judge_row(size_t r, const RowEstimate& estimat
   decode_row(s.output_dtype, output_row(elements_[r]), s.head_dim_v, got_.data());
   for (uint32_t j = 0; j < s.head_dim_v; ++j) {
     const uint32_t next = first_in_question(estimate, j, claims);
-    stats_.elements_judged += next - j;
+    stats_.elements_judged += std::min(next + 1, s.head_dim_v) - j;
     j = next;
     if (j == s.head_dim_v) break;
     if (auto failure = judge_output(r, estimate, j, claims)) return failure;
@@ -286,7 +286,6 @@ std::optional<Failure> HeadJudge::judge_output(size_t r, const RowEstimate& e, u
                                                Claims claims) {
   const DType type = view_.c.shape.output_dtype;
   const double got = got_[column];
-  ++stats_.elements_judged;
   const reference::FastElement fast{e.output[column], e.bound_low[column], e.own_error[column],
                                     got};
   const reference::FastAnswer sure = reference::surely_conforms(fast, type);

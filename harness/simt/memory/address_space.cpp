@@ -63,6 +63,26 @@ void release_pages(uint64_t address, uint64_t bytes) {
   }
 }
 
+/// Gives back the granules of an extent whose bits are set, a run of them at a time: an address
+/// range as wide as a large allocation takes long to walk, however little of it is there.
+void release_granules(const Extent& extent, const std::vector<uint64_t>& touched) {
+  constexpr uint64_t kGranule = AddressSpace::kGranule;
+  const auto is_set = [&](uint64_t g) { return touched[g / 64] >> (g % 64) & 1; };
+  const uint64_t count = touched.size() * 64;
+  for (uint64_t g = 0; g < count;) {
+    if (touched[g / 64] == 0) {
+      g = (g / 64 + 1) * 64;
+    } else if (!is_set(g)) {
+      ++g;
+    } else {
+      const uint64_t first = g;
+      while (g < count && is_set(g)) ++g;
+      const uint64_t end = std::min(g * kGranule, extent.bytes);
+      release_pages(extent.base + first * kGranule, end - first * kGranule);
+    }
+  }
+}
+
 }  // namespace
 
 AddressSpace& AddressSpace::instance() {
@@ -123,8 +143,8 @@ Result<void> AddressSpace::free(Extent& extent) {
   if (extent.flags & Extent::kSparse) {
     std::vector<uint64_t>& touched = record(extent).touched;
     for (uint64_t word : touched) backed_ -= uint64_t(__builtin_popcountll(word)) * kGranule;
+    release_granules(extent, touched);
     touched.clear();
-    release_pages(extent.base, extent.bytes);
   } else {
     backed_ -= extent.bytes;
     stale_.push_back(&extent);
@@ -139,11 +159,15 @@ Result<void> AddressSpace::free(Extent& extent) {
 
 void AddressSpace::reset() {
   // The first pages stay: allocate() poisons them again. The rest is given back.
-  for (Extent& extent : heap_) {
-    if (extent.live() && (extent.flags & Extent::kSparse)) (void)free(extent);
-  }
   const uint64_t kept = layout::kHeapBase + kStaleMax;
-  if (heap_end_ > kept) release_pages(kept, heap_end_ - kept);
+  for (Extent& extent : heap_) {
+    const uint64_t end = extent.base + extent.bytes, begin = std::max(extent.base, kept);
+    if (!(extent.flags & Extent::kSparse)) {
+      if (end > begin) release_pages(begin, end - begin);
+    } else if (extent.live()) {
+      (void)free(extent);
+    }
+  }
   stale_.clear();
   stale_bytes_ = 0;
   heap_.clear();
