@@ -41,6 +41,9 @@ class StyleTest(unittest.TestCase):
         self.expect("name", {"impl/a b.cpp": ""}, {"impl/a_b.cpp": ""})
         self.expect("name", {"report.json": ""}, {"README.md": "", "docs/report.json": ""})
 
+    def test_heading(self):
+        self.expect("heading", {"a/README.md": "#a : x\n"}, {"a/README.md": "# a: x\n"})
+
     def test_line_length(self):
         self.expect("line-length", {"a.cu": "\n" + "x" * 101}, {"a.cu": "x" * 100}, "a.cu:2:")
         self.expect("line-length", {"s": "#!/bin/sh\n" + "x" * 101}, {"a.md": "x" * 101})

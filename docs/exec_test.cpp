@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -181,6 +183,33 @@ TEST_F(Exec, WhatTheEndFindsIsInTheSameReport) {
   EXPECT_TRUE(fs::is_empty(folder_));
 }
 
+/// Fails when a child that was forked tells the parent's launches and allocations as its own.
+TEST_F(Exec, AChildAnswersForItselfOnly) {
+  const Ran ran = how_it_ends("fork");
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_SAYS(ran.err, "kverify: 0 findings in 1 launch ");
+  EXPECT_EQ(ran.err.find("leak"), std::string::npos) << ran.err;
+}
+
+/// Fails when what a shell has started lives on after the program was killed.
+TEST_F(Exec, TheTimeLimitEndsWhatTheProgramStarted) {
+  const std::string pid = folder_ + "/pid";
+  const Ran ran = run_kverify({"exec", "--time-limit", "1", "--", "/bin/sh", "-c",
+                               "sleep 1000 & echo $! > " + pid + "; " + kBin + "how_it_ends host"});
+  EXPECT_EQ(ran.status, 6) << ran.err;
+  const int left = std::atoi(read(pid).c_str());
+  ASSERT_GT(left, 0);
+  EXPECT_NE(kill(left, 0), 0) << "process " << left << " lives";
+}
+
+/// Fails when a report that cannot be read is no report.
+TEST_F(Exec, AReportThatIsNoneIsSaid) {
+  const std::string script = R"(echo '{"launches": 1, "find' > "$KV_SIMT_REPORT_JSON.1")";
+  const Ran ran = run_kverify({"exec", "--", "/bin/sh", "-c", script});
+  EXPECT_EQ(ran.status, 3) << ran.err;
+  EXPECT_SAYS(ran.err, "expected a report of the CPU device, got no JSON");
+}
+
 /// Fails when a wait that cannot end goes on until the budget of instructions is spent, or when the
 /// report leaves out a warp.
 TEST_F(Exec, ASpinIsAFindingWithEveryWarp) {
@@ -188,7 +217,7 @@ TEST_F(Exec, ASpinIsAFindingWithEveryWarp) {
   EXPECT_EQ(ran.status, 1);
   EXPECT_SAYS(ran.err,
               "waits for a value that nobody changes; block 0 warp 0 waits at barrier 0, ");
-  EXPECT_SAYS(ran.err, "docs/how_it_ends.cu:19, warp 1 to 2 is at ");
+  EXPECT_SAYS(ran.err, "docs/how_it_ends.cu:20, warp 1 to 2 is at ");
 }
 
 /// Fails when a kernel that is busy for ever, or a program that is, has no end, or when the code

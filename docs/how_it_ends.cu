@@ -1,5 +1,6 @@
 // A program of one kernel that ends in the way that its argument names, for exec_test.
 #include <cuda_runtime.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -37,6 +38,12 @@ int main(int, char** arguments) {
   cudaMemset(memory, 0, 32 * sizeof(int));
   fill<<<1, 64>>>(memory, wants("overrun") || wants("exec") ? 33 : 32);
   if (wants("unawaited")) _exit(0);
+  if (wants("fork")) {  // the child has launched, found and allocated nothing
+    const pid_t child = fork();
+    if (child == 0) return 0;
+    int status = 0;
+    waitpid(child, &status, 0);
+  }
   cudaDeviceSynchronize();
   if (wants("overrun") || wants("_exit")) _exit(7);
   if (wants("exec") || wants("become")) execl("/bin/true", "true", nullptr);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/testing/cli_fixture.h"
@@ -45,6 +46,18 @@ TEST_F(CliTest, CheckOffersAMinimizedCase) {
   EXPECT_EQ(ran.status, 1);
   EXPECT_SAYS(ran.out, "minimized     " + folder_ + "/found/minimized/");
   EXPECT_FALSE(fs::is_empty(folder_ + "/found/minimized"));
+}
+
+/// Fails when a finding is told only once it has been minimized, or when a run has no summary
+/// because it could not be.
+TEST_F(CliTest, AFindingThatCannotBeMinimizedIsToldAllTheSame) {
+  fs::create_directories(folder_ + "/found");
+  std::ofstream(folder_ + "/found/minimized") << "in the way of a folder";
+  const Ran ran = check_with(kMisbehaving, "wrong_value", {"--cases", "5"});
+  EXPECT_EQ(ran.status, 1) << ran.err;
+  EXPECT_SAYS(ran.out, "not minimized: ");
+  EXPECT_SAYS(ran.out, "replay        kverify replay ");
+  EXPECT_SAYS(ran.out, "processor ");
 }
 
 TEST_F(CliTest, ACampaignGoesOnWhereItStoppedAndIsTriaged) {

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <span>
 #include <thread>
@@ -34,8 +36,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kReportBytesMax = uint64_t{256} << 20;
 constexpr int kCannotStart = 127;
-constexpr std::chrono::seconds kGrace{
-    10};  // after the time limit, for the program to end by itself
+constexpr std::chrono::seconds kGrace{10};  // after the time limit, to end by itself
 constexpr std::chrono::milliseconds kPoll{10};
 constexpr char kLate[] = "the time limit is over";  // in the device's finding
 
@@ -126,10 +127,31 @@ Result<bool> wait_for(pid_t pid, bool now, Ending* ending) {
   return true;
 }
 
+/// The processes that are ours now: those whose parents have died.
+std::vector<pid_t> children() {
+  std::ifstream list("/proc/self/task/" + std::to_string(getpid()) + "/children");
+  std::vector<pid_t> found;
+  for (pid_t pid = 0; list >> pid;) found.push_back(pid);
+  return found;
+}
+
+/// Kills a program with all that it started, also what its own parent can no longer be asked for.
+void kill_whole(pid_t pid, Ending* ending) {
+  kill(pid, SIGKILL);
+  static_cast<void>(wait_for(pid, false, ending));
+  for (std::vector<pid_t> rest; !(rest = children()).empty();) {
+    for (const pid_t orphan : rest) {
+      kill(orphan, SIGKILL);
+      waitpid(orphan, nullptr, 0);
+    }
+  }
+}
+
 /// Kernels are stopped at the time limit by the device; a program that goes on for long after it
 /// hangs by itself, and is killed.
 Result<Ending> run(const std::string& program, std::vector<std::string> arguments,
                    std::vector<std::string> environment, uint64_t time_limit_s) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   pid_t pid = -1;
   errno = posix_spawn(&pid, program.c_str(), nullptr, nullptr, pointers(arguments).data(),
                       pointers(environment).data());
@@ -143,8 +165,7 @@ Result<Ending> run(const std::string& program, std::vector<std::string> argument
     if (std::chrono::steady_clock::now() - started >= limit) break;
     std::this_thread::sleep_for(kPoll);
   }
-  kill(pid, SIGKILL);
-  KV_RETURN_IF_ERROR(wait_for(pid, false, &ending));
+  kill_whole(pid, &ending);
   ending.stopped = true;
   return ending;
 }
@@ -188,8 +209,15 @@ Result<Reports> read_reports(const std::string& folder) {
   std::sort(paths.begin(), paths.end());
   Reports reports;
   for (const std::string& path : paths) {
+    if (path.ends_with(".part")) continue;  // its process died writing; the file before it is whole
     KV_ASSIGN_OR_RETURN(const std::string text, read_text_file(path, kReportBytesMax));
-    add_report(Json::parse(text, nullptr, false), path.ends_with(".tally"), &reports);
+    Json report = Json::parse(text, nullptr, false);
+    if (report.is_discarded()) {
+      return environment_error(path +
+                               ": expected a report of the CPU device, got no JSON: what "
+                               "its process found is lost");
+    }
+    add_report(std::move(report), path.ends_with(".tally"), &reports);
   }
   return reports;
 }

@@ -44,16 +44,16 @@ Result<void> FindingSink::add(Examined examined, const std::string& case_path) {
   const std::string fingerprint = fingerprint_of(examined.c, examined.verdict).text();
   const bool is_known = baseline_ != nullptr && file(name(examined));
   if (!told_.insert({fingerprint, is_known}).second) return {};
-  KV_ASSIGN_OR_RETURN(const std::string minimized, offer_minimized(examined, path));
-  if (!examined.trace.empty() && !path.empty()) {
-    KV_RETURN_IF_ERROR(write_text_file(trace_path(path), examined.trace));
-  }
+  const Result<std::string> minimized = offer_minimized(examined, path);
+  Result<void> traced;
+  if (!examined.trace.empty() && !path.empty())
+    traced = write_text_file(trace_path(path), examined.trace);
   const Record record{.c = std::move(examined.c),
                       .verdict = std::move(examined.verdict),
                       .history = !examined.preceding.empty(),
                       .case_path = path,
                       .replay = path.empty() ? "" : replay_command(path, bench_),
-                      .minimized = minimized,
+                      .minimized = minimized.ok() ? *minimized : "",
                       .output = std::move(examined.output),
                       .story = std::move(examined.story),
                       .details = std::move(examined.details)};
@@ -61,7 +61,8 @@ Result<void> FindingSink::add(Examined examined, const std::string& case_path) {
   json_.push_back(record_json(record));
   records_.push_back(record);
   if (!is_known) news_.push_back(record);
-  return {};
+  if (!minimized.ok()) output_.say("  not minimized: " + minimized.error().message + "\n");
+  return traced;
 }
 
 Fault FindingSink::name(const Examined& examined) const {

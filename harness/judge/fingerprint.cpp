@@ -13,18 +13,15 @@ const char* property_name(Stage stage) {
   return stage_name(stage);
 }
 
-// The kernel that the deciding finding names; findings that fail nothing may stand before it.
-std::string kernel_of(const Verdict& verdict) {
-  if (verdict.stage != Stage::kDevice) return "";
-  for (const DeviceFinding& f : verdict.findings) {
-    if (verdict.failure_class == "device:" + finding_kind_name(f.kind)) {
-      return kernel_family(f.kernel);
-    }
-  }
-  return "";
-}
-
 }  // namespace
+
+const DeviceFinding* deciding_finding(const Verdict& verdict) {
+  if (verdict.stage != Stage::kDevice) return nullptr;
+  for (const DeviceFinding& f : verdict.findings) {
+    if (verdict.failure_class == "device:" + finding_kind_name(f.kind)) return &f;
+  }
+  return nullptr;
+}
 
 std::string kernel_family(const std::string& kernel) {
   constexpr std::string_view kAnonymous = "(anonymous namespace)::";
@@ -62,7 +59,8 @@ Fingerprint fingerprint_of(const Case& c, const Verdict& verdict) {
   f.property = property_name(verdict.stage);
   f.failure_class = verdict.failure_class;
   f.variant = verdict.variant;
-  f.kernel = kernel_of(verdict);
+  if (const DeviceFinding* found = deciding_finding(verdict))
+    f.kernel = kernel_family(found->kernel);
   if (verdict.divergence && verdict.divergence->op_index < c.ops.size()) {
     f.operation = op_name(c.ops[verdict.divergence->op_index]);
   }

@@ -29,6 +29,10 @@ bool is_fingerprint_text(const std::string& text);
 /// Of a verdict that is a finding. The operation is that of the divergence, "" where there is none.
 Fingerprint fingerprint_of(const Case& c, const Verdict& verdict);
 
+/// What the device found that made the verdict a failure; findings that fail nothing may stand
+/// before it. Null when something else decided.
+const DeviceFinding* deciding_finding(const Verdict& verdict);
+
 /// "void kvattn::attend_kernel<__half, 64>(Params)" without its arguments: "kvattn::attend_kernel".
 std::string kernel_family(const std::string& kernel);
 

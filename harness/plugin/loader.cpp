@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "harness/plugin/elf.h"
+#include "harness/plugin/kverify_engine.h"
 #include "harness/plugin/text.h"
 
 namespace kv {
@@ -116,6 +117,36 @@ Result<void> check_kernel_level(const kv_kernel_level& level) {
                    " is NULL, expected a function");
 }
 
+Result<void> check_engine_level(const kv_engine_level& level) {
+  KV_RETURN_IF_ERROR(
+      check_size("kv_engine_level", level.struct_bytes, offsetof(kv_engine_level, snapshot)));
+  const std::pair<const char*, bool> there[] = {{"supports", level.supports},
+                                                {"create", level.create},
+                                                {"destroy", level.destroy},
+                                                {"admit", level.admit},
+                                                {"step", level.step},
+                                                {"complete", level.complete},
+                                                {"fork", level.fork},
+                                                {"reorder", level.reorder},
+                                                {"truncate", level.truncate},
+                                                {"shift", level.shift},
+                                                {"cancel", level.cancel},
+                                                {"finish", level.finish},
+                                                {"preempt", level.preempt},
+                                                {"resume", level.resume},
+                                                {"evict", level.evict},
+                                                {"defrag", level.defrag},
+                                                {"save", level.save},
+                                                {"restore", level.restore},
+                                                {"fail_allocation", level.fail_allocation}};
+  for (const auto& [name, is_there] : there) {
+    if (is_there) continue;
+    return bad_input(std::string("the plugin's kv_engine_level.") + name +
+                     " is NULL, expected a function");
+  }
+  return {};
+}
+
 Result<std::vector<std::string>> variants_of(const kv_kernel_level& level) {
   std::vector<std::string> names;
   const size_t needed = offsetof(kv_kernel_level, variants) + sizeof level.variants;
@@ -165,6 +196,7 @@ Result<LoadedPlugin> check_plugin(const kv_plugin* api) {
   KV_RETURN_IF_ERROR(check_conventions(api->conventions));
   if (api->kernel == nullptr && api->engine == nullptr)
     return bad_input("the plugin offers neither the kernel level nor the engine level");
+  if (api->engine != nullptr) KV_RETURN_IF_ERROR(check_engine_level(*api->engine));
   if (api->kernel == nullptr) return plugin;
   KV_RETURN_IF_ERROR(check_kernel_level(*api->kernel));
   KV_ASSIGN_OR_RETURN(plugin.variants, variants_of(*api->kernel));

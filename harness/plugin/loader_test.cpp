@@ -7,11 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "harness/plugin/elf.h"
+#include "harness/plugin/kverify_engine.h"
 
 namespace kv {
 namespace {
@@ -90,6 +92,29 @@ TEST(Loader, VariantsAreOptionalAndBounded) {
   EXPECT_EQ(check_plugin(&plugin)->variants, (std::vector<std::string>{"a", "b"}));
   level.variants = endless.data();
   EXPECT_SAYS(check_plugin(&plugin).error().message, "more than 256 names");
+}
+
+/// Fails when an engine's table is called into without having been looked at.
+TEST(Loader, RefusesAnIncompleteEngineLevel) {
+  kv_engine_level level = {};
+  const kv_plugin plugin = {.struct_bytes = sizeof plugin,
+                            .abi = KV_PLUGIN_ABI,
+                            .name = "n",
+                            .version = "1",
+                            .conventions = {.struct_bytes = sizeof(kv_conventions)},
+                            .kernel = nullptr,
+                            .engine = &level};
+  EXPECT_SAYS(check_plugin(&plugin).error().message, "kv_engine_level says struct_bytes 0");
+  level.struct_bytes = sizeof level;
+  EXPECT_SAYS(check_plugin(&plugin).error().message, "kv_engine_level.supports is NULL");
+  // All that is required lies between these two; the rest may be NULL.
+  std::fill_n(
+      reinterpret_cast<void**>(&level.supports),
+      (offsetof(kv_engine_level, snapshot) - offsetof(kv_engine_level, supports)) / sizeof(void*),
+      reinterpret_cast<void*>(std::abort));
+  EXPECT_TRUE(check_plugin(&plugin).ok());
+  level.fail_allocation = nullptr;
+  EXPECT_SAYS(check_plugin(&plugin).error().message, "kv_engine_level.fail_allocation is NULL");
 }
 
 TEST(Loader, RefusesWhatIsNoPlugin) {

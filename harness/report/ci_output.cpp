@@ -18,9 +18,9 @@ struct Place {
 
 // The line that a person wrote: where the instruction was inlined to, if it was.
 Place place_of(const Record& record) {
-  for (const DeviceFinding& f : record.verdict.findings) {
-    if (!f.inlined_at_file.empty()) return {f.inlined_at_file, f.inlined_at_line};
-    if (!f.source_file.empty()) return {f.source_file, f.source_line};
+  if (const DeviceFinding* f = deciding_finding(record.verdict)) {
+    if (!f->inlined_at_file.empty()) return {f->inlined_at_file, f->inlined_at_line};
+    if (!f->source_file.empty()) return {f->source_file, f->source_line};
   }
   return {record.case_path, 1};
 }
@@ -59,20 +59,40 @@ std::string command_text(const std::string& text, bool property) {
   return out;
 }
 
+/// Why a run says nothing, or less than it should; "" for one that passed or failed.
+std::string why_no_result(ExitCode code) {
+  switch (code) {
+    case ExitCode::kVacuous:
+      return "too little ran to say anything";
+    case ExitCode::kTimeLimit:
+      return "the time limit was met";
+    case ExitCode::kUnsupported:
+      return "nothing ran but what the plugin does not offer";
+    default:
+      return "";
+  }
+}
+
 std::string fault_of(const Record& r) { return fingerprint_of(r.c, r.verdict).text(); }
 
 }  // namespace
 
 std::string junit_xml(const RunSummary& summary, std::span<const Record> records) {
+  const ExitCode code = summary.exit_code();
+  const std::string why = why_no_result(code);
   std::string out = fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuite name=\"kverify\" tests=\"{}\" failures=\"{}\" skipped=\"0\">\n"
+      "<testsuite name=\"kverify\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\">\n"
       "  <properties>\n    <property name=\"cases\" value=\"{}\"/>\n"
       "    <property name=\"passed\" value=\"{}\"/>\n"
       "    <property name=\"unsupported\" value=\"{}\"/>\n  </properties>\n",
-      records.size() + 1, records.size(), summary.cases, summary.count(Outcome::kPass),
-      summary.count(Outcome::kUnsupported));
-  out += "  <testcase classname=\"kverify\" name=\"cases without a finding\"/>\n";
+      records.size() + 1, records.size(), why.empty() ? 0 : 1, summary.cases,
+      summary.count(Outcome::kPass), summary.count(Outcome::kUnsupported));
+  out += "  <testcase classname=\"kverify\" name=\"cases without a finding\"";
+  out += why.empty()
+             ? "/>\n"
+             : fmt::format(">\n    <error type=\"exit {}\" message=\"{}\"/>\n  </testcase>\n",
+                           static_cast<int>(code), why);
   for (const Record& r : records) {
     out += fmt::format(
         "  <testcase classname=\"kverify\" name=\"{}\">\n"

@@ -32,7 +32,7 @@ __device__ void copy_heads(Element* to, int64_t to_stride, const Element* from, 
 /// a token of their own.
 template <class Element>
 __global__ void append_kernel(const AppendParams p, const int32_t shift) {
-  const int32_t token = (blockIdx.x * kWarpLanes + threadIdx.x) >> shift;
+  const int32_t token = (int64_t{blockIdx.x} * kWarpLanes + threadIdx.x) >> shift;
   if (token >= p.tokens) return;
   const int32_t request =
       find_request(p.requests, token, [&](int32_t b) { return p.token_offsets[b]; });

@@ -1,9 +1,12 @@
 #include "harness/simt/cudart/report.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "harness/simt/control/finding_names.h"
@@ -13,6 +16,8 @@
 
 namespace kv::simt::cudart {
 namespace {
+
+constexpr char kUnfinished[] = ".part";  // after a file's name while it is written
 
 std::string plural(uint64_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
@@ -35,13 +40,19 @@ bool write_file(const std::string& path, const std::string& text) {
   return (!file || std::fclose(file) == 0) && written;
 }
 
+/// The file is whole, the old or the new one, whenever the process dies.
+bool replace_file(const std::string& path, const std::string& text) {
+  const std::string aside = path + kUnfinished;
+  return write_file(aside, text) && std::rename(aside.c_str(), path.c_str()) == 0;
+}
+
 void write_report_json(Runtime& runtime) {
   std::string& file = runtime.report_json_file;
   if (runtime.report_json_process != getpid()) {  // its first report; it may be a fork
     runtime.report_json_process = getpid();
     file = process_file(runtime.report_json_path);
   }
-  if (!write_file(file, report_json(runtime.device, runtime.is_late))) {
+  if (!replace_file(file, report_json(runtime))) {
     notice("KV_SIMT_REPORT_JSON: cannot write " + file);
   }
 }
@@ -92,15 +103,16 @@ std::string report(const Device& device) {
 bool write_refusal(const std::string& path, const std::string& sentence, int status) {
   const nlohmann::ordered_json json = {{"refused", sentence}, {"status", status}};
   constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
-  return write_file(process_file(path), json.dump(1, ' ', false, kReplace) + "\n");
+  return replace_file(process_file(path), json.dump(1, ' ', false, kReplace) + "\n");
 }
 
-std::string report_json(const Device& device, bool is_late) {
+std::string report_json(const Runtime& runtime) {
+  const Device& device = runtime.device;
   nlohmann::ordered_json json;
-  json["launches"] = device.counters().launches;
+  json["launches"] = device.counters().launches - runtime.inherited_launches;
   json["sm"] = device.config().model_sm;
   json["schedule_seed"] = device.config().schedule_seed;
-  json["time_limit_met"] = is_late;
+  json["time_limit_met"] = runtime.is_late;
   json["findings_not_kept"] = device.finding_count() - device.findings().size();
   auto& list = json["findings"] = nlohmann::ordered_json::array();
   for (const kv_simt_finding& f : device.findings()) {
@@ -164,11 +176,21 @@ void finish() {
   runtime.is_finished = true;
 }
 
+// Nobody else may be amidst a call when the process is copied.
+void before_fork() { Runtime::instance().mutex.lock(); }
+void after_fork() { Runtime::instance().mutex.unlock(); }
+void in_child() {
+  Runtime& runtime = Runtime::instance();
+  new (&runtime.mutex) std::recursive_mutex;  // it was locked by a thread that is not here
+  runtime.begin_child();
+}
+
 /// The library is loaded before the program's own globals are made, so finish() runs after their
 /// destructors, and before the Device's.
 [[gnu::constructor]] void start() {
   (void)Runtime::instance();
   std::atexit(finish);
+  pthread_atfork(before_fork, after_fork, in_child);
 }
 
 }  // namespace

@@ -15,8 +15,9 @@ class Runtime;
 
 std::string describe(const kv_simt_finding& finding);
 std::string report(const Device& device);
-/// The same for programs; each finding with its text, and whether the time limit was met.
-std::string report_json(const Device& device, bool is_late);
+/// The same for programs, of this process alone; each finding with its text, and whether the time
+/// limit was met.
+std::string report_json(const Runtime& runtime);
 /// A report in the file of KV_SIMT_REPORT_JSON that says only why the process cannot run.
 bool write_refusal(const std::string& path, const std::string& sentence, int status);
 /// Brings the file of KV_SIMT_REPORT_JSON up to date, if there is something new to say: a process

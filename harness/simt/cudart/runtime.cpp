@@ -159,7 +159,7 @@ void Runtime::report_unsupported(const std::string& kernel, const std::string& s
 uint64_t Runtime::report_leaks() {
   uint64_t leaks = 0;
   for (const auto& [base, range] : memory.ranges()) {
-    if (!is_device_allocation(range.owner)) continue;
+    if (!is_device_allocation(range.owner) || range.number <= inherited_allocations) continue;
     ++leaks;
     kv_simt_finding finding = host_finding(
         KV_SIMT_KIND_LEAK, "device allocation " + std::to_string(range.number) + " of " +
@@ -170,6 +170,16 @@ uint64_t Runtime::report_leaks() {
     device.add_finding(finding);
   }
   return leaks;
+}
+
+void Runtime::begin_child() {
+  timeline.drop_all();
+  device.clear_findings();
+  findings_reported = 0;
+  inherited_launches = device.counters().launches;
+  for (const auto& [base, range] : memory.ranges()) {
+    inherited_allocations = std::max<uint64_t>(inherited_allocations, range.number);
+  }
 }
 
 void Runtime::forget_context() {
@@ -195,6 +205,7 @@ void Runtime::reset() {
   for (const auto& [number, exec] : graph_execs) exec->last = 0;
   device.reset();
   memory.forget_allocations();
+  inherited_launches = inherited_allocations = 0;
   profiler.forget_launches();
   device_error = cudaSuccess;
   last_error() = cudaSuccess;

@@ -58,6 +58,10 @@ class Runtime {
   /// Adds one finding for each device allocation that is alive; returns their number.
   uint64_t report_leaks();
 
+  /// What a process that was forked calls first: the parent's launches, findings and allocations
+  /// are told by the parent.
+  void begin_child();
+
   /// cudaDeviceReset: frees all memory, reporting what leaked, and forgets streams and errors.
   void forget_context();
 
@@ -83,6 +87,8 @@ class Runtime {
   std::string report_json_file;   // of this process; lives here, for it is needed at exit
   pid_t report_json_process = 0;  // whose file that is
   size_t findings_reported = 0;
+  uint64_t inherited_launches = 0;     // of the process that this one was forked from
+  uint64_t inherited_allocations = 0;  // the number of its newest
   Tally tally;
   bool is_late = false;      // the time limit was met
   bool is_finished = false;  // the process is ending: every call is refused
