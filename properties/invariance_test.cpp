@@ -17,7 +17,7 @@
 namespace kv::props {
 namespace {
 
-constexpr uint32_t kTokens = 300;  // beyond one split of 256 slots
+constexpr uint32_t kTokens = 560;  // beyond one split of 512 slots
 const RequestId kProbe(0);
 
 using RowBits = std::vector<std::byte>;       // O and LSE of all heads
@@ -75,11 +75,19 @@ class Bench {
   std::optional<CaseRunner> runner_;
 };
 
-Case probe_case(DType type, uint32_t head_dim) {
+struct Kind {
+  DType type;
+  uint32_t head_dim;
+  DType cache = type;
+};
+
+Case probe_case(const Kind& kind) {
   Case c;
-  c.shape.query_dtype = c.shape.kv_dtype = c.shape.output_dtype = type;
+  c.shape.query_dtype = c.shape.output_dtype = kind.type;
+  c.shape.kv_dtype = kind.cache;
+  if (kind.cache != kind.type) c.shape.kv_scale = KvScale::kToken;
   c.shape.query_heads = 2;
-  c.shape.head_dim_k = c.shape.head_dim_v = head_dim;
+  c.shape.head_dim_k = c.shape.head_dim_v = kind.head_dim;
   c.pool = {.page_slots = 16, .page_count = 64, .order = PageOrder::kIdentity};
   c.data.seed = 5;
   c.ops = {op::Admit{.request = kProbe, .prompt_tokens = kTokens}};
@@ -127,36 +135,35 @@ void expect_equal(const Results& want, const Results& got, const char* what) {
   }
 }
 
-struct Kind {
-  DType type;
-  uint32_t head_dim;
-};
 class Invariance : public testing::TestWithParam<Kind> {
  protected:
-  Case base() const { return probe_case(GetParam().type, GetParam().head_dim); }
+  Case base() const { return probe_case(GetParam()); }
 };
 INSTANTIATE_TEST_SUITE_P(Kinds, Invariance,
                          testing::Values(Kind{DType::kF16, 64}, Kind{DType::kBf16, 128},
-                                         Kind{DType::kF16, 72}, Kind{DType::kF32, 64}),
+                                         Kind{DType::kF16, 72}, Kind{DType::kF32, 64},
+                                         Kind{DType::kF16, 128, DType::kE4m3},
+                                         Kind{DType::kBf16, 72, DType::kI8}),
                          [](const auto& kind) {
                            return std::string(dtype_name(kind.param.type)) + "_" +
+                                  std::string(dtype_name(kind.param.cache)) + "_" +
                                   std::to_string(kind.param.head_dim);
                          });
 
 TEST_P(Invariance, ARowHasTheSameBitsHoweverItIsComputed) {
   Bench bench("libkvattn_invariant_plugin.so");
-  const std::vector<uint32_t> whole = {kTokens}, chunks = {7, 1, 100, 1, 150, 41};
+  const std::vector<uint32_t> whole = {kTokens}, chunks = {7, 1, 100, 1, 410, 41};
   const Results want = bench.run(in_parts(base(), whole));
   ASSERT_EQ(want.size(), kTokens);
   expect_equal(want, bench.run(in_parts(base(), chunks)), "chunks");
-  expect_equal(want, bench.run(in_parts(base(), decode_from(280))), "decode");
-  expect_equal(want, bench.run(in_parts(base(), {250, 4, 5, 3, 8, 1, 29}, true)), "verify");
-  expect_equal(want, bench.run(in_company(base(), {120, 1, 150, 29})), "company");
+  expect_equal(want, bench.run(in_parts(base(), decode_from(540))), "decode");
+  expect_equal(want, bench.run(in_parts(base(), {510, 4, 5, 3, 8, 1, 29}, true)), "verify");
+  expect_equal(want, bench.run(in_company(base(), {120, 1, 410, 29})), "company");
 }
 
 TEST_P(Invariance, PagesPoisonAndSchedulesChangeNothing) {
   Bench bench("libkvattn_invariant_plugin.so");
-  const std::vector<uint32_t> parts = {270, 1, 4, 25};
+  const std::vector<uint32_t> parts = {530, 1, 4, 25};
   const Results want = bench.run(in_parts(base(), parts));
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     Case c = in_parts(base(), parts);
@@ -175,7 +182,7 @@ TEST_P(Invariance, PagesPoisonAndSchedulesChangeNothing) {
 TEST_P(Invariance, EncodingsOfOneMaskGiveTheSameBits) {
   for (const char* plugin : {"libkvattn_plugin.so", "libkvattn_invariant_plugin.so"}) {
     Bench bench(plugin);
-    Case c = in_parts(base(), {270, 1, 4, 25});
+    Case c = in_parts(base(), {530, 1, 4, 25});
     c.mask.encoding = MaskEncoding::kBoolKeep;
     const Results want = bench.run(c);
     for (const MaskEncoding encoding :
@@ -194,8 +201,8 @@ TEST_P(Invariance, EncodingsOfOneMaskGiveTheSameBits) {
 // What the checks above are worth: a mode that promises less is told apart.
 TEST(InvarianceTwin, ThroughputModeIsFound) {
   Bench bench("libkvattn_plugin.so");
-  const Case c = probe_case(DType::kF16, 64);
-  EXPECT_NE(bench.run(in_parts(c, {kTokens})), bench.run(in_parts(c, decode_from(280))));
+  const Case c = probe_case({DType::kF16, 64});
+  EXPECT_NE(bench.run(in_parts(c, {kTokens})), bench.run(in_parts(c, decode_from(540))));
 }
 
 }  // namespace

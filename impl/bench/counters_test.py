@@ -22,7 +22,8 @@ def launch(kernel="attend_mma_kernel", **fields):
 def step(queries=1, **fields):
     return {"name": "step", "queries": queries, "kv_bytes": 102_400,
             "query_and_output_bytes": 2_000, "flops": 1, "mma": 64,
-            "whole_sectors": True, "cache": "fp16"} | fields
+            "whole_sectors": True, "cache": "fp16", "mode": "throughput", "query_heads": 4,
+            "kv_heads": 1} | fields
 
 
 def misses(workload, *launches):
@@ -37,6 +38,17 @@ class Limits(unittest.TestCase):
     def test_reads_beyond_the_least(self):
         self.assertEqual(len(misses(step(), launch(global_load_sectors=3300))), 1)
         self.assertEqual(len(misses(step(queries=9), launch(global_load_sectors=3600))), 1)
+
+    def test_reads_of_codes_beyond_the_least(self):
+        self.assertEqual(misses(step(cache="e4m3"), launch()), [])
+        self.assertEqual(len(misses(step(cache="e4m3"), launch(global_load_sectors=3300))), 1)
+
+    def test_wide_groups_are_listed_only(self):
+        wasteful = launch(global_load_sectors=6400)
+        self.assertEqual(misses(step(query_heads=9), wasteful), [])
+        self.assertEqual(len(misses(step(query_heads=8), wasteful)), 1)
+        self.assertEqual(misses(step(mode="ordinary", query_heads=8), wasteful), [])
+        self.assertEqual(len(misses(step(mode="ordinary"), wasteful)), 1)
 
     def test_rows_that_end_within_a_sector_are_listed_only(self):
         wasteful = launch(global_load_sectors=3300)

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 
+#include "impl/bench/device_data.h"
+
 namespace kvattn::bench {
 namespace {
 
-constexpr int kSize = 8192, kRuns = 10;
+constexpr int kRuns = 10;
 
 using Gemm = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
                                 const void*, const void*, cudaDataType, int, const void*,
@@ -34,17 +36,23 @@ struct Cublas {
   bool is_whole() const { return create != nullptr && destroy != nullptr && gemm != nullptr; }
 };
 
+struct Matrices {
+  int size;
+  uint64_t bytes = uint64_t{2} * size * size;
+  DeviceMemory a = allocate_numbers(bytes), b = allocate_numbers(bytes), c = allocate(bytes);
+};
+
 /// c = a * b, once; false when cuBLAS refuses.
-bool multiply(const Cublas& cublas, cublasHandle_t handle, void* const (&matrices)[3]) {
+bool multiply(const Cublas& cublas, cublasHandle_t handle, const Matrices& m) {
   const float one = 1, zero = 0;
-  return cublas.gemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, kSize, kSize, kSize, &one, matrices[0],
-                     CUDA_R_16F, kSize, matrices[1], CUDA_R_16F, kSize, &zero, matrices[2],
-                     CUDA_R_16F, kSize, CUBLAS_COMPUTE_32F,
+  return cublas.gemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, m.size, m.size, m.size, &one, m.a.get(),
+                     CUDA_R_16F, m.size, m.b.get(), CUDA_R_16F, m.size, &zero, m.c.get(),
+                     CUDA_R_16F, m.size, CUBLAS_COMPUTE_32F,
                      CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS;
 }
 
 /// Milliseconds of the fastest run; 0 when there was none.
-float fastest_ms(const Cublas& cublas, cublasHandle_t handle, void* const (&matrices)[3]) {
+float fastest_ms(const Cublas& cublas, cublasHandle_t handle, const Matrices& matrices) {
   cudaEvent_t begin, end;
   if (cudaEventCreate(&begin) != cudaSuccess || cudaEventCreate(&end) != cudaSuccess) return 0;
   float best = 0;
@@ -63,21 +71,14 @@ float fastest_ms(const Cublas& cublas, cublasHandle_t handle, void* const (&matr
 
 }  // namespace
 
-double matrix_rate() {
+double matrix_rate(int size) {
   const Cublas cublas = Cublas::load();
   cublasHandle_t handle = nullptr;
   if (!cublas.is_whole() || cublas.create(&handle) != CUBLAS_STATUS_SUCCESS) return 0;
-  void* matrices[3] = {};
-  constexpr size_t kBytes = size_t{kSize} * kSize * 2;
-  bool is_there = true;
-  for (void*& matrix : matrices) {
-    is_there = is_there && cudaMalloc(&matrix, kBytes) == cudaSuccess &&
-               cudaMemset(matrix, 0, kBytes) == cudaSuccess;
-  }
-  const float ms = is_there ? fastest_ms(cublas, handle, matrices) : 0;
-  for (void* matrix : matrices) cudaFree(matrix);
+  const Matrices matrices{size};
+  const double ms = fastest_ms(cublas, handle, matrices);
   cublas.destroy(handle);
-  return ms > 0 ? 2.0 * kSize * kSize * kSize / ms * 1e3 : 0;
+  return ms > 0 ? 2.0 * size * size * size / ms * 1e3 : 0;
 }
 
 }  // namespace kvattn::bench

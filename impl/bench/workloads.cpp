@@ -7,7 +7,13 @@
 namespace kvattn::bench {
 namespace {
 
-// name, requests, query heads, KV heads, dimensions, queries, slots
+constexpr auto kF16 = DType::kF16, kE4M3 = DType::kE4M3, kE5M2 = DType::kE5M2, kI8 = DType::kI8;
+constexpr auto kUnscaled = ScaleGranularity::kNone, kByTensor = ScaleGranularity::kTensor,
+               kByHead = ScaleGranularity::kHead, kByToken = ScaleGranularity::kToken,
+               kByPage = ScaleGranularity::kPage;
+
+// name, requests, query heads, KV heads, dimensions, queries, slots, window, heads outside, cache,
+// its scales, mode
 constexpr Workload kWorkloads[] = {
     {"decode_1024", 16, 32, 8, 128, 1, 1024},
     {"decode_4096", 4, 32, 8, 128, 1, 4096},
@@ -15,20 +21,39 @@ constexpr Workload kWorkloads[] = {
     {"decode_2048_dim256", 4, 16, 8, 256, 1, 2048},
     {"decode_1024_single_heads", 8, 16, 16, 128, 1, 1024},
     {"decode_1024_heads_outside", 16, 32, 8, 128, 1, 1024, -1, true},
-    {"decode_1024_e4m3", 16, 32, 8, 128, 1, 1024, -1, false, DType::kE4M3},
+    {"decode_1024_group32", 16, 32, 1, 128, 1, 1024},
+    {"decode_1024_e4m3", 16, 32, 8, 128, 1, 1024, -1, false, kE4M3, kByTensor},
+    {"decode_1024_e5m2_by_head", 16, 32, 8, 128, 1, 1024, -1, false, kE5M2, kByHead},
+    {"decode_1024_int8_by_token", 16, 32, 8, 128, 1, 1024, -1, false, kI8, kByToken},
+    {"decode_1024_e4m3_by_page", 16, 32, 8, 128, 1, 1024, -1, false, kE4M3, kByPage},
+    {"decode_1024_int8_dim64", 16, 32, 8, 64, 1, 1024, -1, false, kI8, kByTensor},
+    {"decode_1024_e4m3_single_heads", 8, 16, 16, 128, 1, 1024, -1, false, kE4M3, kByTensor},
     {"decode_1024_dim72", 16, 32, 8, 72, 1, 1024},
+    {"invariant_decode_1024", 4, 32, 8, 128, 1, 1024, -1, false, kF16, kUnscaled, Mode::kInvariant},
+    {"invariant_decode_4096_group8_dim64", 2, 64, 8, 64, 1, 4096, -1, false, kF16, kUnscaled,
+     Mode::kInvariant},
+    {"invariant_decode_1024_e4m3", 4, 32, 8, 128, 1, 1024, -1, false, kE4M3, kByTensor,
+     Mode::kInvariant},
+    {"invariant_decode_1024_int8_by_token", 4, 32, 8, 128, 1, 1024, -1, false, kI8, kByToken,
+     Mode::kInvariant},
+    {"ordinary_decode_1024", 4, 32, 8, 128, 1, 1024, -1, false, kF16, kUnscaled, Mode::kOrdinary},
+    {"ordinary_decode_1024_e4m3", 4, 32, 8, 128, 1, 1024, -1, false, kE4M3, kByTensor,
+     Mode::kOrdinary},
+    {"ordinary_decode_4096_group8_dim64", 2, 64, 8, 64, 1, 4096, -1, false, kF16, kUnscaled,
+     Mode::kOrdinary},
     {"prefill_512", 1, 8, 2, 128, 512, 512},
     {"prefill_1024", 1, 4, 1, 128, 1024, 1024},
     {"prefill_1024_dim64", 1, 4, 1, 64, 1024, 1024},
     {"prefill_512_dim256", 1, 4, 1, 256, 512, 512},
     {"prefill_512_single_heads", 1, 4, 4, 128, 512, 512},
     {"prefill_1024_window256", 1, 4, 1, 128, 1024, 1024, 255},
-    {"prefill_1024_e4m3", 1, 4, 1, 128, 1024, 1024, -1, false, DType::kE4M3},
+    {"prefill_1024_e4m3", 1, 4, 1, 128, 1024, 1024, -1, false, kE4M3, kByTensor},
     {"chunk_256_of_2048", 1, 4, 1, 128, 256, 2048},
     // Blocks of 64 queries end within a tile, whose end some of their warps do not see.
     {"chunk_256_of_2068", 1, 4, 4, 128, 256, 2068},
 };
 
+constexpr int64_t kPageSlots = 16;
 constexpr int64_t kBytes = 2;      // of an element of Q and O
 constexpr int64_t kWarpRows = 16;  // packed rows of a warp
 constexpr int64_t kBlockWarps = 4;
@@ -64,7 +89,25 @@ int64_t slots_multiplied(const Workload& w, Slots block, Slots warp) {
 /// pairs of them.
 int64_t products_of_eight_slots(int64_t dim) { return 2 * ((dim + 15) / 16); }
 
+/// Of K's and V's scales of so many slots, where slots or pages have their own.
+int64_t scale_bytes(const Workload& w, int64_t slots) {
+  constexpr int64_t kScales = 2 * sizeof(float);
+  if (w.scales == kByToken) return slots * kScales;
+  return w.scales == kByPage ? slots * kScales / kPageSlots : 0;
+}
+
+/// A single query is not worth them to fp16 rows without head groups, nor in ordinary mode.
+bool uses_mma(const Workload& w) {
+  if (w.queries > 1 || w.mode == Mode::kInvariant) return true;
+  return w.mode == Mode::kThroughput && (w.query_heads > w.kv_heads || w.cache != kF16);
+}
+
 }  // namespace
+
+const char* mode_name(Mode mode) {
+  constexpr const char* kNames[] = {"throughput", "invariant", "ordinary"};
+  return kNames[static_cast<int>(mode)];
+}
 
 std::span<const Workload> workloads() { return kWorkloads; }
 
@@ -72,14 +115,14 @@ AttentionShape shape_of(const Workload& w) {
   return {.query_heads = w.query_heads,
           .kv_heads = w.kv_heads,
           .head_dim = w.head_dim,
-          .page_slots = 16,
+          .page_slots = kPageSlots,
           .dtype = DType::kF16,
           .scale = w.head_dim == 64    ? 0.125f
                    : w.head_dim == 256 ? 0.0625f
                                        : 0.0883883461f,
           .window_left = w.window_left,
           .cache_dtype = w.cache,
-          .scales = w.cache == DType::kF16 ? ScaleGranularity::kNone : ScaleGranularity::kTensor};
+          .scales = w.scales};
 }
 
 Least least_of(const Workload& w) {
@@ -95,12 +138,12 @@ Least least_of(const Workload& w) {
       multiplied += slots_multiplied(w, block, seen_by(w, r, std::min(r + kWarpRows, end) - 1));
     }
   }
-  const bool uses_mma = w.queries > 1 || (w.query_heads > w.kv_heads && w.cache == DType::kF16);
   const auto times = [&](int64_t n) { return static_cast<uint64_t>(planes * n); };
-  return {.kv_bytes = times(slots_read * 2 * w.head_dim * dtype_bytes(w.cache)),
+  return {.kv_bytes = times(slots_read * 2 * w.head_dim * dtype_bytes(w.cache) +
+                            scale_bytes(w, slots_read)),
           .query_and_output_bytes = times(rows * 2 * w.head_dim * kBytes),
           .flops = times(slots_seen * 4 * w.head_dim),
-          .mma = uses_mma ? times(multiplied / 8 * products_of_eight_slots(w.head_dim)) : 0};
+          .mma = uses_mma(w) ? times(multiplied / 8 * products_of_eight_slots(w.head_dim)) : 0};
 }
 
 }  // namespace kvattn::bench

@@ -10,6 +10,11 @@
 
 namespace kvattn::bench {
 
+/// How slots are divided: by occupancy; in splits of one size, with bits that no batch and no
+/// division into chunks changes; or in such splits, with bits that no batch changes.
+enum class Mode : uint8_t { kThroughput, kInvariant, kOrdinary };
+const char* mode_name(Mode mode);
+
 /// `requests` equal requests, each with `queries` queries, the last of its `slots` slots.
 struct Workload {
   const char* name;
@@ -17,7 +22,9 @@ struct Workload {
   int32_t queries, slots;
   int64_t window_left = -1;
   bool heads_outside = false;  // a page is [head, slot, dim] instead of [slot, head, dim]
-  DType cache = DType::kF16;   // of K and V; codes have one scale
+  DType cache = DType::kF16;   // of K and V
+  ScaleGranularity scales = ScaleGranularity::kNone;
+  Mode mode = Mode::kThroughput;
   bool has_whole_sectors() const { return head_dim * dtype_bytes(cache) % 32 == 0; }
 };
 
@@ -27,13 +34,14 @@ AttentionShape shape_of(const Workload& w);
 /// What a step costs, whatever the machine.
 struct Least {
   /// K and V, each row once for each tile of query rows that sees it: 64 packed rows in prefill, a
-  /// request's head group in decode. Bytes.
+  /// request's head group in decode; and the scales of its slots, or of its pages, just as often. A
+  /// scale that all slots share is not counted. Bytes.
   uint64_t kv_bytes;
   uint64_t query_and_output_bytes;
   /// 2 (K) + 2 (V) for each visible (query head, query, slot, dimension).
   uint64_t flops;
-  /// mma.m16n8k16 over the tiles that a warp of 16 packed rows sees something of; 0 in decode
-  /// without head groups or over codes, which uses none.
+  /// mma.m16n8k16 over the tiles that a warp of 16 packed rows sees something of; 0 where a step
+  /// uses none.
   uint64_t mma;
 };
 Least least_of(const Workload& w);

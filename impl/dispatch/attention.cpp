@@ -50,7 +50,7 @@ StatusOr<uint32_t> forced_variant(const AttentionShape& shape, const BatchDescri
 bool fits(ChosenIn chosen_in, const AttentionShape& shape, const BatchDescription& batch) {
   if (chosen_in == ChosenIn::kThroughput) {
     return batch.multiprocessors > 0 && !batch.batch_invariant &&
-           shape.query_heads > shape.kv_heads && cache_dtype(shape) == shape.dtype;
+           (shape.query_heads > shape.kv_heads || cache_dtype(shape) != shape.dtype);
   }
   return (chosen_in == ChosenIn::kInvariant) == batch.batch_invariant;
 }

@@ -8,15 +8,16 @@
 namespace kvattn {
 namespace {
 
-/// Splits so large that every multiprocessor has blocks and none has many; never less than ours.
+/// Splits so large that every multiprocessor has blocks and none has many, and worth their merge.
 uint32_t split_by_occupancy(const BatchDescription& batch, int64_t kv_heads, int64_t longest) {
   constexpr int64_t kBlocksWanted = 2;  // for each multiprocessor
+  constexpr int64_t kStepSlots = 256;
   const int64_t with_queries =
       std::ranges::count_if(batch.query_lengths, [](int32_t length) { return length > 0; });
   const int64_t blocks = std::max<int64_t>(with_queries * kv_heads, 1);
   const int64_t splits = std::max<int64_t>(kBlocksWanted * batch.multiprocessors / blocks, 1);
   const int64_t slots = (longest + splits - 1) / splits;
-  const int64_t rounded = (slots + kSplitSlots - 1) / kSplitSlots * kSplitSlots;
+  const int64_t rounded = (slots + kStepSlots - 1) / kStepSlots * kStepSlots;
   return static_cast<uint32_t>(std::min<int64_t>(rounded, std::numeric_limits<int32_t>::max()));
 }
 

@@ -7,9 +7,10 @@
 
 namespace kvattn {
 
-/// Size of a split of a decode query's slots: long enough to be worth its merge, and fixed, since a
-/// request's bits depend on it.
-constexpr uint32_t kSplitSlots = 256;
+/// Size of a split of a decode query's slots: fixed, since a request's bits depend on it, and so
+/// long that what each split reads again (queries, lengths) stays below 2 % of K and V up to eight
+/// query heads for each KV head (bench/README.md).
+constexpr uint32_t kSplitSlots = 512;
 
 Status check_batch(const AttentionShape& shape, const BatchDescription& batch);
 Status check_append(const AppendCall& call, const AttentionShape& shape);

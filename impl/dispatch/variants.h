@@ -31,7 +31,7 @@ struct LaunchRule {
 
 enum class Types { kAny, k16Bit, k32Bit };
 /// Which batches a variant is chosen for: all but batch-invariant ones, those alone, or in
-/// throughput mode those whose heads share K and V of 16 bits.
+/// throughput mode those whose heads share K and V, or whose cache holds codes.
 enum class ChosenIn { kOrdinary, kInvariant, kThroughput };
 /// kLatent: rows of K and V that only a kernel for latent caches has registers for.
 enum class Dims { kOrdinary, kLatent };

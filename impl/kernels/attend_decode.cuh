@@ -54,6 +54,24 @@ struct alignas(16) WarpStates {
       sum[warp] = row.sum;
     }
   }
+  /// Q, read once for all warps: row w by warp w. Every thread calls.
+  template <class T, class Stored, int kRows>
+  __device__ void share_queries(int warp, WarpAttention<T, Stored, kLanes, kRows>& attention) {
+    static_assert(kRows <= kDecodeWarps);
+    const Place<kLanes>& place = attention.place;
+    if (warp < kRows && place.group == 0) {
+      const Vec8 q = attention.load_query(warp);
+      low[warp][place.index] = make_float4(q.x[0], q.x[1], q.x[2], q.x[3]);
+      high[warp][place.index] = make_float4(q.x[4], q.x[5], q.x[6], q.x[7]);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const float4 a = low[r][place.index], b = high[r][place.index];
+      attention.rows[r].query = {{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
+    }
+    __syncthreads();  // the buffer is for states from now on
+  }
   __device__ RowState merge(const Place<kLanes>& place) const {
     MergedMax top;
     for (int w = 0; w < kDecodeWarps; ++w) top.take(max_log2[w]);
@@ -82,18 +100,20 @@ __device__ inline void write_partial(const AttendParams& p, int64_t index, const
 template <class T, class Stored, int kLanes, int kRows>
 __global__ void __launch_bounds__(kDecodeWarps* kWarpLanes)
     attend_decode_kernel(const AttendParams p) {
-  const RowTile tile = find_row_tile(p, blockIdx.x, kRows);
+  const BlockWork work = find_block_work(p, kRows);
+  const RowTile& tile = work.tile;
   if (tile.row_count <= 0) return;
-  const int32_t splits = split_count(p, tile.request), split = blockIdx.z;
+  const int32_t splits = work.splits, split = blockIdx.z;
   if (split >= splits) return;
+  __shared__ WarpStates<kLanes> states;
   const int warp = threadIdx.x / kWarpLanes;
   WarpAttention<T, Stored, kLanes, kRows> attention{p, tile, static_cast<int32_t>(blockIdx.y)};
-  attention.begin();
+  attention.begin(work.hull);
+  states.share_queries(warp, attention);
   if (splits > 1) attention.clip(slots_of_split(p, split));
   attention.template take_tiles<kDecodeWarps>(warp);
 
   // Row by row through one small buffer, so that shared memory does not grow with kRows.
-  __shared__ WarpStates<kLanes> states;
   const Place<kLanes> place = attention.place;
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {

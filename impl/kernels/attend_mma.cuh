@@ -80,12 +80,14 @@ struct MmaAttention {
   }
   __device__ Rows value_rows(int stage) const { return key_rows(kMmaStages + stage); }
 
-  __device__ void begin(Visible part) {
-    seen = intersection(visible_slots(p, tile), part);
+  __device__ void begin(Visible part) { begin(visible_slots(p, tile), part); }
+  /// `hull` is what the tile's rows see between them.
+  __device__ void begin(Visible hull, Visible part) {
+    seen = intersection(hull, part);
     warp_seen = intersection(slots_of_warp(), part);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      rows[half] = scored_row(p, tile, kv_head, warp * kMmaRows + lane / 4 + 8 * half);
+      rows[half] = scored_row(p, tile, kv_head, warp * kMmaRows + lane / 4 + 8 * half, hull);
       rows[half].visible = intersection(rows[half].visible, part);
       max_log2[half] = -INFINITY;
       sum[half] = 0;
@@ -100,6 +102,7 @@ struct MmaAttention {
   __device__ Visible slots_of_warp() const {
     const int first = warp * kMmaRows;
     if (first >= tile.row_count) return {0, -1};
+    if (tile.query_length == 1) return seen;
     const int last = min(first + kMmaRows, tile.row_count) - 1;
     return visible_slots(p, tile, (tile.first_row + first) / p.group,
                          (tile.first_row + last) / p.group);

@@ -1,12 +1,18 @@
 // Attention on tensor cores over a cache of 8-bit codes (e4m3, e5m2, int8), fp16 and bf16 queries.
 //
-// Version 1: attend_mma.cuh with another way in. Codes come by asynchronous copies, half the bytes
-// of 16-bit elements; once a tile is there, the block turns it into operands and goes on as that
-// file does. K's operands are the codes themselves, which both types hold exactly: its scale
-// multiplies the fp32 score. V's operands are code * scale, rounded once: P keeps its own range.
+// Version 1: attend_mma.cuh with another way in. Codes come by asynchronous copies of 16 bytes, or
+// of 8 where rows end or start between such vectors; once a tile is there, the block turns it into
+// operands and goes on as that file does. K's operands are the codes themselves, which both types
+// hold exactly: its scale multiplies the fp32 score. V's operands are code * scale, rounded once: P
+// keeps its own range.
 //
 // Shared memory: Q, the operands of K and V of one tile, and the codes of two, in the place that
 // the second stage has there; then the scales of two tiles.
+//
+// Version 2: codes are half the bytes, so what is read beside them weighs twice. What the batch
+// says of a block, its entries of the block table and a scale that all slots share are read once
+// for all warps. It serves a single query, too ("decode_grouped"): one warp has its rows, and all
+// of them copy and convert.
 #pragma once
 
 #include "impl/kernels/attend_mma.cuh"
@@ -22,10 +28,31 @@ constexpr int kCodesSharedBytes =
 
 template <int kBytes>
 __device__ inline void copy_async_narrow(uint32_t destination, const void* source, bool fill_zero) {
+  if constexpr (kBytes == 16) return copy_async(destination, source, fill_zero);
   asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(destination), "l"(source),
                "n"(kBytes), "r"(fill_zero ? 0 : kBytes)
                : "memory");
 }
+
+/// The part of a request's row of the block table that is in use, in shared memory.
+template <int kEntries>
+struct PageWindow {
+  int32_t* entries;  // shared memory, [kEntries]
+  int32_t first = 0, end = 0;
+
+  /// Makes entries [from, to] available, `last` being the last that may be read; a window moves
+  /// forward only. Every thread of a block of kEntries threads calls.
+  __device__ void move(const int32_t* pages, int32_t from, int32_t to, int32_t last) {
+    if (to < end) return;
+    first = from;
+    end = from + kEntries;
+    const int32_t index = first + static_cast<int32_t>(threadIdx.x);
+    __syncthreads();  // nobody reads the old entries any more
+    if (index <= last) entries[threadIdx.x] = pages[index];
+    __syncthreads();  // the new ones are there
+  }
+  __device__ int64_t page(int32_t index) const { return entries[index - first]; }
+};
 
 template <class T, int kDim>
 struct CodesAttention : MmaAttention<T, kDim, kCodesWarps> {
@@ -33,6 +60,9 @@ struct CodesAttention : MmaAttention<T, kDim, kCodesWarps> {
   using Base::kChunks, Base::kSlotTiles, Base::kThreads, Base::kTile;
   using Base::kv_head, Base::lane, Base::p, Base::seen, Base::shared, Base::tile;
   static constexpr int kTileBytes = kTile * kDim;
+  static_assert(kTile <= kThreads);  // a tile's pages fit into the window
+
+  PageWindow<kThreads> pages;
 
   __device__ uint32_t key_codes(int stage) const {
     return this->key_rows(1).base + stage * kTileBytes;
@@ -46,43 +76,86 @@ struct CodesAttention : MmaAttention<T, kDim, kCodesWarps> {
   }
   __device__ uint32_t value_scales(int stage) const { return key_scales(kMmaStages + stage); }
 
+  /// Makes available what the tile at `base` needs of the block table. Every thread calls.
+  __device__ void find_pages(int32_t base) {
+    const int32_t shift = p.cache.page_shift;
+    const int32_t end = min(base + this->slots_used(base) - 1, seen.last);
+    pages.move(p.cache.block_table + tile.request * p.cache.block_table_stride,
+               max(base, seen.first) >> shift, end >> shift, seen.last >> shift);
+  }
+
   /// Slots that nobody sees are not read, nor are their scales; they become zeros.
-  __device__ void copy_codes(int32_t base, int stage) const {
+  __device__ void copy_codes(int32_t base, int stage) {
+    find_pages(base);
+    if (has_wide_rows()) {
+      copy_rows<16>(base, stage);
+    } else {
+      copy_rows<8>(base, stage);
+    }
+    if (p.cache.key_scale != nullptr && !has_one_scale()) copy_scales(base, stage);
+  }
+
+  /// Rows that consist of whole vectors of 16 bytes.
+  __device__ bool has_wide_rows() const {
+    const PagedParams& cache = p.cache;
+    const int64_t bits = reinterpret_cast<int64_t>(cache.key) |
+                         reinterpret_cast<int64_t>(cache.value) | cache.key_page_stride |
+                         cache.key_slot_stride | cache.key_head_stride | cache.value_page_stride |
+                         cache.value_slot_stride | cache.value_head_stride | p.head_dim;
+    return bits % 16 == 0;
+  }
+
+  template <int kBytes>
+  __device__ void copy_rows(int32_t base, int stage) const {
+    constexpr int kPieces = kDim / kBytes;
     const PagedParams& cache = p.cache;
     const Code* key = static_cast<const Code*>(cache.key) + kv_head * cache.key_head_stride;
     const Code* value = static_cast<const Code*>(cache.value) + kv_head * cache.value_head_stride;
-    const int32_t* pages = cache.block_table + tile.request * cache.block_table_stride;
-    const int end = this->slots_used(base) * kChunks;
-    HeldPage held;
+    const int end = this->slots_used(base) * kPieces;
 #pragma unroll 1
     for (int i = threadIdx.x; i < end; i += kThreads) {
-      const int row = i / kChunks, chunk = i % kChunks;
+      const int row = i / kPieces, piece = i % kPieces;
       const int32_t slot = base + row;
       const bool is_seen = slot >= seen.first && slot <= seen.last;
-      const bool exists = is_seen && chunk * kVector < p.head_dim;
-      const int64_t page = is_seen ? held.find(pages, slot >> cache.page_shift) : 0;
-      const int64_t place = is_seen ? slot & ((1 << cache.page_shift) - 1) : 0;
-      const int64_t at = exists ? chunk * kVector : 0;
-      const uint32_t target = row * kDim + chunk * kVector;
-      copy_async_narrow<8>(key_codes(stage) + target,
-                           key + page * cache.key_page_stride + place * cache.key_slot_stride + at,
-                           !exists);
-      copy_async_narrow<8>(
+      const bool exists = is_seen && piece * kBytes < p.head_dim;
+      const int64_t page = exists ? pages.page(slot >> cache.page_shift) : 0;
+      const int64_t place = exists ? slot & ((1 << cache.page_shift) - 1) : 0;
+      const int64_t at = exists ? piece * kBytes : 0;
+      const uint32_t target = row * kDim + piece * kBytes;
+      copy_async_narrow<kBytes>(
+          key_codes(stage) + target,
+          key + page * cache.key_page_stride + place * cache.key_slot_stride + at, !exists);
+      copy_async_narrow<kBytes>(
           value_codes(stage) + target,
           value + page * cache.value_page_stride + place * cache.value_slot_stride + at, !exists);
     }
-    if (cache.key_scale != nullptr) copy_scales(base, stage, pages);
+  }
+
+  /// Whether all slots of the head share a scale.
+  __device__ bool has_one_scale() const {
+    return p.cache.scale_page_stride == 0 && p.cache.scale_slot_stride == 0;
+  }
+
+  /// The one scale takes the place of every slot's, for good.
+  __device__ void spread_scale() const {
+    if (p.cache.key_scale == nullptr || !has_one_scale() || threadIdx.x >= kWarpLanes) return;
+    const int64_t index = scale_index(p.cache, 0, 0, kv_head);
+    const float key = p.cache.key_scale[index], value = p.cache.value_scale[index];
+    for (int row = lane; row < kMmaStages * kTile; row += kWarpLanes) {
+      store_word(key_scales(0) + row * 4, __float_as_uint(key));
+      store_word(value_scales(0) + row * 4, __float_as_uint(value));
+    }
   }
 
   /// A slot to a lane: the scales of a warp's slots lie in few sectors, or in one.
-  __device__ void copy_scales(int32_t base, int stage, const int32_t* pages) const {
+  __device__ void copy_scales(int32_t base, int stage) const {
     const PagedParams& cache = p.cache;
     const int end = this->slots_used(base);
 #pragma unroll 1
     for (int row = threadIdx.x; row < end; row += kThreads) {
       const int32_t slot = base + row;
       const bool is_seen = slot >= seen.first && slot <= seen.last;
-      const int64_t page = is_seen ? pages[slot >> cache.page_shift] : 0;
+      const int64_t page = is_seen ? pages.page(slot >> cache.page_shift) : 0;
       const int64_t place = is_seen ? slot & ((1 << cache.page_shift) - 1) : 0;
       const int64_t scale = is_seen ? scale_index(cache, page, place, kv_head) : 0;
       copy_async_narrow<4>(key_scales(stage) + row * 4, cache.key_scale + scale, !is_seen);
@@ -160,19 +233,22 @@ template <class T, int kDim>
 __global__ void __launch_bounds__(kCodesWarps* kWarpLanes, 1)
     attend_mma_codes_kernel(const AttendParams p) {
   extern __shared__ __align__(128) uint8_t shared[];
-  const RowTile tile = find_row_tile(p, blockIdx.x, kMmaRows * kCodesWarps);
-  if (tile.row_count <= 0) return;
-  const int32_t splits = p.is_divided ? split_count(p, tile.request) : 1, split = blockIdx.z;
-  if (split >= splits) return;
   using Attention = CodesAttention<T, kDim>;
-  Attention attention{{p, tile, static_cast<int32_t>(blockIdx.y), shared_address(shared)}};
-  attention.begin(splits > 1 ? slots_of_split(p, split) : Visible{0, INT32_MAX});
+  __shared__ int32_t pages[Attention::kThreads];
+  const BlockWork work = find_block_work(p, kMmaRows * kCodesWarps);
+  const RowTile& tile = work.tile;
+  if (tile.row_count <= 0) return;
+  const int32_t splits = work.splits, split = blockIdx.z;
+  if (split >= splits) return;
+  Attention attention{{p, tile, static_cast<int32_t>(blockIdx.y), shared_address(shared)}, {pages}};
+  attention.begin(work.hull, splits > 1 ? slots_of_split(p, split) : Visible{0, INT32_MAX});
   const Visible seen = attention.seen;
   if (seen.last >= 0) {
     constexpr int32_t kTile = Attention::kTile;
     const int32_t end = seen.last / kTile + 1;
     int32_t index = seen.first / kTile;
     attention.copy_query();
+    attention.spread_scale();
     attention.copy_codes(index * kTile, 0);
     commit_copies();
     for (int stage = 0; index < end; ++index, stage ^= 1) {

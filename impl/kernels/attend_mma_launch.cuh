@@ -26,8 +26,8 @@ cudaError_t launch_mma_instance(const AttendParams& p, cudaStream_t stream) {
 template <class T, int kDim>
 cudaError_t launch_mma_for_batch(const AttendParams& p, cudaStream_t stream) {
   const int64_t rows_mean = static_cast<int64_t>(p.tokens) * p.group / p.requests;
-  return rows_mean > 2 * kMmaRows ? launch_mma_instance<T, kDim, 4>(p, stream)
-                                  : launch_mma_instance<T, kDim, 1>(p, stream);
+  return rows_mean > kMmaRows ? launch_mma_instance<T, kDim, 4>(p, stream)
+                              : launch_mma_instance<T, kDim, 1>(p, stream);
 }
 
 template <class T>

@@ -68,23 +68,35 @@ struct WarpAttention {
   Visible seen;  // hull of what the rows see
   // What this lane reads of it: nothing when its dimensions are past the head's.
   Visible reads_key, reads_value;
-  const Stored *key, *value;  // this lane's dimensions of slot 0 of page 0
+  const Stored *key, *value;             // this lane's dimensions of slot 0 of page 0
+  float key_scale = 1, value_scale = 1;  // of all slots, when they share it
 
   __device__ void begin() {
-    seen = visible_slots(p, tile);
+    begin(visible_slots(p, tile));
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) rows[r].query = load_query(r);
+  }
+
+  /// This lane's part of a row of Q; zeros beyond its end, and of rows that are not there.
+  __device__ Vec8 load_query(int r) const {
+    if (r >= tile.row_count || place.dim >= p.head_dim) return {};
+    const RowAddress at = row_address(p, tile, kv_head, r);
+    return load8(static_cast<const T*>(p.query) + at.token * p.query_token_stride +
+                 at.head * p.query_head_stride + place.dim);
+  }
+
+  /// All but Q. `hull` is what the tile's rows see between them.
+  __device__ void begin(Visible hull) {
+    seen = hull;
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       RowState& row = rows[r];
-      row.scored = scored_row(p, tile, kv_head, r);
+      row.scored = scored_row(p, tile, kv_head, r, hull);
       row.max_log2 = -INFINITY;
       row.sum = 0;
-      row.output = row.query = {};
-      if (r < tile.row_count && place.dim < p.head_dim) {
-        const RowAddress at = row_address(p, tile, kv_head, r);
-        row.query = load8(static_cast<const T*>(p.query) + at.token * p.query_token_stride +
-                          at.head * p.query_head_stride + place.dim);
-      }
+      row.output = {};
     }
+    if constexpr (kHasScales) take_scale();
     take_reads();
     key = static_cast<const Stored*>(p.cache.key) + kv_head * p.cache.key_head_stride + place.dim;
     value =
@@ -198,6 +210,16 @@ struct WarpAttention {
     }
   }
 
+  __device__ bool has_one_scale() const {
+    return p.cache.scale_page_stride == 0 && p.cache.scale_slot_stride == 0;
+  }
+  __device__ void take_scale() {
+    if (p.cache.key_scale == nullptr || !has_one_scale()) return;
+    const int64_t index = scale_index(p.cache, 0, 0, kv_head);
+    key_scale = p.cache.key_scale[index];
+    value_scale = p.cache.value_scale[index];
+  }
+
   /// The scale of this lane's slot, whose page is `page`; 1 where it has none to read.
   __device__ float scale_of_lane(const float* scales, int32_t base, int32_t page) const {
     const int32_t slot = base + place.slot_of_step(place.index);
@@ -207,8 +229,8 @@ struct WarpAttention {
 
   __device__ void take_tile(int32_t base) {
     const int32_t page_lane = page_of_lane(base);
-    float parts[kRows][kLanes], weights[kRows], key_scale = 1, value_scale = 1;
-    if constexpr (kHasScales) {
+    float parts[kRows][kLanes], weights[kRows];
+    if (kHasScales && !has_one_scale()) {
       key_scale = scale_of_lane(p.cache.key_scale, base, page_lane);
       value_scale = scale_of_lane(p.cache.value_scale, base, page_lane);
     }

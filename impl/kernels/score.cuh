@@ -61,6 +61,16 @@ __device__ inline ScoredRow scored_row(const AttendParams& p, const RowTile& til
   return scored;
 }
 
+/// The same where it is known what the tile's rows see between them: as much as the only query of a
+/// request sees.
+__device__ inline ScoredRow scored_row(const AttendParams& p, const RowTile& tile, int32_t kv_head,
+                                       int32_t row, Visible hull) {
+  if (tile.query_length > 1 || row >= tile.row_count || p.alibi_slopes != nullptr) {
+    return scored_row(p, tile, kv_head, row);
+  }
+  return {hull, row, 0, 0};
+}
+
 __device__ inline bool has_modifiers(const AttendParams& p) {
   return p.softcap_log2 != 0 || p.alibi_slopes != nullptr;
 }
