@@ -1,7 +1,8 @@
 // Purpose: do the results of a case and of its image agree, bit for bit where that was promised?
 // Contract: both observations passed the other stages, so their sizes are right. Rows without a
-// partner on the other side are not compared; PAD rows only where the plugin computes them. A pure
-// function of its arguments.
+// partner on the other side are not compared; PAD rows only where the plugin computes them; and
+// where the case forces a variant, steps only that ran the same one. A pure function of its
+// arguments.
 // Example: if (auto failure = disagreement({c, base}, image, {image.c, seen}, facts)) ...
 #pragma once
 

@@ -66,6 +66,27 @@ TEST(Agreement, FindsOneBitThatNoBoundForbids) {
   EXPECT_EQ(told.verdict.divergence->tensor, "lse");
 }
 
+/// The same, in steps that ran another variant than the case's.
+FakeFaults last_bit_of_another_variant() {
+  FakeFaults faults = last_bit();
+  faults.finish = [finish = faults.finish](Observation& o) {
+    finish(o);
+    for (OpObservation& op : o.ops) op.variant = "another";
+  };
+  return faults;
+}
+
+// Fails when a forced variant that only one of two batches can take counts as a promise broken;
+// and, by its twin, when a kernel that a plugin chooses by company is no longer found.
+TEST(Agreement, ComparesStepsOfOneVariantOnlyWhereTheCaseForcesIt) {
+  Case c = related("alone");
+  const PairFaults faults = {.of_image = last_bit_of_another_variant()};
+  EXPECT_EQ(judged(c, faults).verdict.failure_class, "relation:alone");
+  c.exec.variant = "forced";
+  EXPECT_EQ(judged(c, faults).verdict.outcome, Outcome::kPass);
+  EXPECT_EQ(judged(c, {.of_image = last_bit()}).verdict.failure_class, "relation:alone");
+}
+
 /// As judged(), with the case judged before, without its relation.
 PairVerdict judged_after(const Case& c, const PairFaults& faults) {
   Case alone = c;

@@ -24,6 +24,7 @@ OpObservation results_of(const OpObservation& observation) {
   OpObservation kept;
   kept.op_index = observation.op_index;
   kept.layers = observation.layers;
+  kept.variant = observation.variant;
   return kept;
 }
 
