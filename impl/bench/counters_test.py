@@ -22,8 +22,8 @@ def launch(kernel="attend_mma_kernel", **fields):
 def step(queries=1, **fields):
     return {"name": "step", "queries": queries, "kv_bytes": 102_400,
             "query_and_output_bytes": 2_000, "flops": 1, "mma": 64,
-            "whole_sectors": True, "cache": "fp16", "mode": "throughput", "query_heads": 4,
-            "kv_heads": 1} | fields
+            "whole_sectors": True, "cache": "fp16", "mode": "throughput", "has_mask": False,
+            "query_heads": 4, "kv_heads": 1} | fields
 
 
 def misses(workload, *launches):

@@ -61,6 +61,7 @@ Step::Step(const Workload& w, uint32_t multiprocessors, int64_t copies) : shape_
   call_.cache.block_table.shape = {w.requests, table};
   call_.cache.block_table.strides = {table, 1};
   take_scales(w, pages);
+  if (w.has_hidden_runs) take_mask(w);
   for (int64_t i = 0; i < copies; ++i) {
     caches_.push_back({cache_view(w, pages, keep(allocate_numbers(cache_bytes))),
                        cache_view(w, pages, keep(allocate_numbers(cache_bytes)))});
@@ -80,6 +81,14 @@ void Step::describe(const Workload& w) {
   for (int64_t b = 0; b <= w.requests; ++b) {
     offsets_.push_back(static_cast<int32_t>(b * w.queries));
   }
+}
+
+void Step::take_mask(const Workload& w) {
+  std::vector<uint8_t> keeps(w.slots);
+  for (int64_t slot = 0; slot < w.slots; ++slot) keeps[slot] = slot / kHiddenRun % 2 == 0;
+  call_.mask = zeros({1, 1, 1, w.slots}, DType::kBool);
+  check(cudaMemcpy(call_.mask.data, keeps.data(), keeps.size(), cudaMemcpyHostToDevice),
+        "cudaMemcpy");
 }
 
 /// K's and V's scales, which lie apart, all 2^-6: sums stay far from the limits of fp16.

@@ -31,6 +31,7 @@ class Step {
   };
 
   void describe(const Workload& w);
+  void take_mask(const Workload& w);
   void take_scales(const Workload& w, int64_t pages);
   void* keep(DeviceMemory memory);
   TensorView tensor(std::vector<int64_t> shape, DType dtype, DeviceMemory memory);

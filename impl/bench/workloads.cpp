@@ -13,7 +13,7 @@ constexpr auto kUnscaled = ScaleGranularity::kNone, kByTensor = ScaleGranularity
                kByPage = ScaleGranularity::kPage;
 
 // name, requests, query heads, KV heads, dimensions, queries, slots, window, heads outside, cache,
-// its scales, mode
+// its scales, mode, hidden runs
 constexpr Workload kWorkloads[] = {
     {"decode_1024", 16, 32, 8, 128, 1, 1024},
     {"decode_4096", 4, 32, 8, 128, 1, 4096},
@@ -48,6 +48,8 @@ constexpr Workload kWorkloads[] = {
     {"prefill_512_single_heads", 1, 4, 4, 128, 512, 512},
     {"prefill_1024_window256", 1, 4, 1, 128, 1024, 1024, 255},
     {"prefill_1024_e4m3", 1, 4, 1, 128, 1024, 1024, -1, false, kE4M3, kByTensor},
+    {"prefill_1024_hidden_tiles", 1, 4, 1, 128, 1024, 1024, -1, false, kF16, kUnscaled,
+     Mode::kThroughput, true},
     {"chunk_256_of_2048", 1, 4, 1, 128, 256, 2048},
     // Blocks of 64 queries end within a tile, whose end some of their warps do not see.
     {"chunk_256_of_2068", 1, 4, 4, 128, 256, 2068},
@@ -72,6 +74,18 @@ Slots seen_by(const Workload& w, int64_t first_row, int64_t last_row) {
   return {std::max<int64_t>(first, 0), std::min<int64_t>(shift + last_query, w.slots - 1)};
 }
 
+bool is_hidden(const Workload& w, int64_t slot) {
+  return w.has_hidden_runs && slot / kHiddenRun % 2 == 1;
+}
+
+/// Slots of these that no mask hides.
+int64_t shown_of(const Workload& w, Slots slots) {
+  if (!w.has_hidden_runs) return slots.count();
+  int64_t shown = 0;
+  for (int64_t slot = slots.first; slot <= slots.last; ++slot) shown += !is_hidden(w, slot);
+  return shown;
+}
+
 int64_t packed_rows(const Workload& w) { return w.queries * w.query_heads / w.kv_heads; }
 
 /// Slots of the products of the warp with these rows, in a block that sees `block`.
@@ -79,7 +93,7 @@ int64_t slots_multiplied(const Workload& w, Slots block, Slots warp) {
   const int64_t tile = mma_tile_slots(w.head_dim);
   int64_t slots = 0;
   for (int64_t base = block.first / tile * tile; base <= block.last; base += tile) {
-    if (base > warp.last || base + tile <= warp.first) continue;
+    if (base > warp.last || base + tile <= warp.first || is_hidden(w, base)) continue;
     slots += std::min(tile, (block.last - base) / kStepSlots * kStepSlots + kStepSlots);
   }
   return slots;
@@ -121,6 +135,7 @@ AttentionShape shape_of(const Workload& w) {
                    : w.head_dim == 256 ? 0.0625f
                                        : 0.0883883461f,
           .window_left = w.window_left,
+          .mask = w.has_hidden_runs ? MaskEncoding::kBoolKeep : MaskEncoding::kNone,
           .cache_dtype = w.cache,
           .scales = w.scales};
 }
@@ -129,11 +144,11 @@ Least least_of(const Workload& w) {
   const int64_t rows = packed_rows(w), planes = w.requests * w.kv_heads;
   const int64_t block_rows = w.queries > 1 ? kWarpRows * kBlockWarps : rows;
   int64_t slots_read = 0, slots_seen = 0, multiplied = 0;
-  for (int64_t r = 0; r < rows; ++r) slots_seen += seen_by(w, r, r).count();
+  for (int64_t r = 0; r < rows; ++r) slots_seen += shown_of(w, seen_by(w, r, r));
   for (int64_t first = 0; first < rows; first += block_rows) {
     const int64_t end = std::min(first + block_rows, rows);
     const Slots block = seen_by(w, first, end - 1);
-    slots_read += block.count();
+    slots_read += shown_of(w, block);
     for (int64_t r = first; r < end; r += kWarpRows) {
       multiplied += slots_multiplied(w, block, seen_by(w, r, std::min(r + kWarpRows, end) - 1));
     }

@@ -10,6 +10,8 @@
 
 namespace kvattn::bench {
 
+constexpr int64_t kHiddenRun = 64;
+
 /// How slots are divided: by occupancy; in splits of one size, with bits that no batch and no
 /// division into chunks changes; or in such splits, with bits that no batch changes.
 enum class Mode : uint8_t { kThroughput, kInvariant, kOrdinary };
@@ -25,6 +27,9 @@ struct Workload {
   DType cache = DType::kF16;   // of K and V
   ScaleGranularity scales = ScaleGranularity::kNone;
   Mode mode = Mode::kThroughput;
+  /// A mask of bools for all queries hides every second run of kHiddenRun slots, from the second
+  /// on.
+  bool has_hidden_runs = false;
   bool has_whole_sectors() const { return head_dim * dtype_bytes(cache) % 32 == 0; }
 };
 

@@ -266,8 +266,9 @@ cudaError_t rotate_queries(const AttendCall& call, const Plan& plan, const Atten
 
 Status from_cuda(const char* what, cudaError_t error) {
   if (error == cudaSuccess) return {};
+  const bool is_too_old = error == cudaErrorNoKernelImageForDevice;
   return failed(what, ": CUDA error ", static_cast<int>(error), " (", cudaGetErrorString(error),
-                ")");
+                ")", is_too_old ? "; kvattn needs sm_80 or later" : "");
 }
 
 }  // namespace

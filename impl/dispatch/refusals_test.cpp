@@ -1,9 +1,22 @@
 // Every argument that can be wrong is refused with a sentence that names it, before any launch.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "impl/serving_test.h"
+
+namespace {
+int allocations = 0;
+}
+
+/// Every allocation of this program: it is found before the runtime's.
+extern "C" cudaError_t cudaMalloc(void** memory, size_t bytes) {
+  using Malloc = cudaError_t (*)(void**, size_t);
+  static const auto runtime = reinterpret_cast<Malloc>(dlsym(RTLD_NEXT, "cudaMalloc"));
+  ++allocations;
+  return runtime(memory, bytes);
+}
 
 namespace kvattn {
 namespace {
@@ -76,6 +89,17 @@ class Refusals : public ::testing::Test {
   AttendCall attend_;
   Plan plan_;
 };
+
+// Fails when a call takes memory of the device: its workspace is the caller's.
+TEST_F(Refusals, LawfulCallsAllocateNothing) {
+  const int before = allocations;
+  const DeviceMemory seen = take(allocate_device(16));
+  EXPECT_EQ(allocations, before + 1);
+  check(append(append_, kShape));
+  check(attend(attend_, plan_, kShape));
+  check(cudaDeviceSynchronize());
+  EXPECT_EQ(allocations, before + 1);
+}
 
 TEST_F(Refusals, LawfulCallsRun) {
   check(append(append_, kShape));

@@ -91,8 +91,14 @@ struct LatentAttention {
     return min(kLatentTile, (seen.last - base) / kLatentStep * kLatentStep + kLatentStep);
   }
 
+  /// Whether mask or tree hide the tile at `base`: from all warps, which have the same rows.
+  __device__ bool is_masked(int32_t base) const {
+    return hides_tile({p, tile, kv_head}, rows, base, slots_used(base));
+  }
+
   /// Slots that nobody sees are not read, and become zeros: 0 * NaN is NaN.
   __device__ void copy_tile(int32_t base, int stage) const {
+    if (is_masked(base)) return;
     const PagedParams& cache = p.cache;
     const T* key = static_cast<const T*>(cache.key) + kv_head * cache.key_head_stride;
     const int32_t* pages = cache.block_table + tile.request * cache.block_table_stride;
@@ -179,6 +185,7 @@ struct LatentAttention {
 
   /// Between its two meetings the scores are complete; the next tile's may follow after the second.
   __device__ void take_tile(int32_t base, int stage) {
+    if (is_masked(base)) return;
     const int used = slots_used(base);
     float weights[kSlotTiles][4];
     score(base, stage, used);

@@ -10,9 +10,9 @@
 // for one query or a thousand. A query has the same bits in prefill, any chunk, decode and verify.
 //
 // Tiles start at multiples of kTile and are visited in ascending order; slots that a row does not
-// see have weight zero, and tiles that none of a warp's rows see, and steps that nobody in the
-// block sees, are left out, which changes no bit. So a query's bits depend on its request only, and
-// not on how many warps share the block.
+// see have weight zero, and tiles that none of a warp's rows see, be it for a mask tensor, and
+// steps that nobody in the block sees, are left out, which changes no bit. So a query's bits depend
+// on its request only, and not on how many warps share the block.
 //
 // Version 3 ("decode_grouped"): one query for each request, whose heads of a group are the rows of
 // the products, divided as version 2.
@@ -125,8 +125,19 @@ struct MmaAttention {
     return min(kTile, (seen.last - base) / kMmaStep * kMmaStep + kMmaStep);
   }
 
+  /// Whether mask or tree hide the tile at `base` from the warp's rows.
+  __device__ bool is_masked(int32_t base) const {
+    return hides_tile({p, tile, kv_head}, rows, base, slots_used(base));
+  }
+  /// From everybody's. Every thread calls.
+  __device__ bool is_masked_for_all(int32_t base) const {
+    const bool may_be = p.mask.data != nullptr || p.tree.words != nullptr;
+    return may_be && __syncthreads_and(is_masked(base)) != 0;
+  }
+
   /// Slots that nobody sees are not read, and become zeros: 0 * NaN is NaN.
   __device__ void copy_tile(int32_t base, int stage) const {
+    if (is_masked_for_all(base)) return;
     const PagedParams& cache = p.cache;
     const T* key = static_cast<const T*>(cache.key) + kv_head * cache.key_head_stride;
     const T* value = static_cast<const T*>(cache.value) + kv_head * cache.value_head_stride;
@@ -256,7 +267,7 @@ struct MmaAttention {
   }
 
   __device__ void take_tile(int32_t base, int stage) {
-    if (is_hidden(base)) return;
+    if (is_hidden(base) || is_masked(base)) return;
     const int used = slots_used(base);
     float scores[kSlotTiles][4];
     multiply_keys(stage, used, scores);

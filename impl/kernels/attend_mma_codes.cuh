@@ -63,6 +63,7 @@ struct CodesAttention : MmaAttention<T, kDim, kCodesWarps> {
   static_assert(kTile <= kThreads);  // a tile's pages fit into the window
 
   PageWindow<kThreads> pages;
+  uint32_t missing = 0;  // bit of a stage: mask or tree hide its tile from the whole block
 
   __device__ uint32_t key_codes(int stage) const {
     return this->key_rows(1).base + stage * kTileBytes;
@@ -86,6 +87,11 @@ struct CodesAttention : MmaAttention<T, kDim, kCodesWarps> {
 
   /// Slots that nobody sees are not read, nor are their scales; they become zeros.
   __device__ void copy_codes(int32_t base, int stage) {
+    missing &= ~(1u << stage);
+    if (this->is_masked_for_all(base)) {
+      missing |= 1u << stage;
+      return;
+    }
     find_pages(base);
     if (has_wide_rows()) {
       copy_rows<16>(base, stage);
@@ -185,6 +191,7 @@ struct CodesAttention : MmaAttention<T, kDim, kCodesWarps> {
 
   /// The codes of a stage to operands, where the products look for them.
   __device__ void convert(int32_t base, int stage) const {
+    if ((missing >> stage & 1) != 0) return;
     const int end = this->slots_used(base) * kChunks;
 #pragma unroll 1
     for (int i = threadIdx.x; i < end; i += kThreads) {
@@ -217,7 +224,7 @@ struct CodesAttention : MmaAttention<T, kDim, kCodesWarps> {
   }
 
   __device__ void take_codes(int32_t base, int stage) {
-    if (this->is_hidden(base)) return;
+    if (this->is_hidden(base) || this->is_masked(base)) return;
     const int used = this->slots_used(base);
     float scores[kSlotTiles][4];
     this->multiply_keys(0, used, scores);

@@ -15,6 +15,24 @@ struct RowStates {
   float (&output)[kDimTiles][4];  // weighted values, not normalised
 };
 
+/// Whether mask or tree hide slots [base, base + used) from all of the warp's rows: then the tile
+/// changes no bit, and nobody has to read or multiply it. Every lane calls.
+__device__ inline bool hides_tile(const HiddenSlots& hidden, const ScoredRow (&rows)[2],
+                                  int32_t base, int used) {
+  if (!hidden.exist()) return false;
+  bool shows = false;
+#pragma unroll 1
+  for (int first = threadIdx.x % 4 * 2; first < used; first += 8) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const int32_t slot = base + first + j % 2;
+      shows |= rows[j / 2].sees(slot) && hidden.apply(rows[j / 2], slot, 0) != -INFINITY;
+    }
+    if (__any_sync(kAllLanes, shows)) return false;
+  }
+  return true;
+}
+
 /// Takes a tile into the running maxima and sums; base-2 logits (-inf: hidden) become weights.
 template <int kSlotTiles, int kDimTiles>
 __device__ void weigh_tile(float (&scores)[kSlotTiles][4], const RowStates<kDimTiles>& rows) {

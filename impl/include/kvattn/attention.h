@@ -6,8 +6,17 @@
 //    exponentials and sums are fp32. A row that sees nothing gives O = 0 and LSE = -inf.
 //  - Slot s of request b lies in page block_table[b][s / page_slots], at offset s % page_slots.
 //    Only slots in [key_begin, key_end) are ever read, and block table entries of those slots only.
+//  - A mask's slots are counted from the request's first slot, and a query's number from its first
+//    query in the call; windows include both ends. Every row of `query` that query_offsets gives to
+//    a request is computed, rows of padding too; the rows of O and LSE behind the last are not
+//    written.
 //  - Live K and V must be finite: a non-finite value may reach every query of its request.
 //  - With RoPE the queries are turned before they are used, and rounded to their dtype once more.
+//  - A plan says what algorithm runs: its variant, tiles, order, splits and whether tensor cores
+//    multiply. Its workspace has O(queries * splits * query heads * (V dimension + 2)) elements,
+//    and with RoPE the queries once more; no call allocates.
+//  - Needs a device of sm_80 or later. From sm_89 on append() converts to e4m3 and e5m2 by
+//    instruction, with the same codes.
 //  - Arguments are checked before anything is launched; what device memory holds (lengths, block
 //    tables) is trusted. Calls enqueue on `stream` and return.
 //  - Results are the same bits in every run, for every page placement, and whether a request is
