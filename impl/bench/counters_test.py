@@ -22,7 +22,7 @@ def launch(kernel="attend_mma_kernel", **fields):
 def step(queries=1, **fields):
     return {"name": "step", "queries": queries, "kv_bytes": 102_400,
             "query_and_output_bytes": 2_000, "flops": 1, "mma": 64,
-            "whole_sectors": True, "cache": "fp16", "mode": "throughput", "has_mask": False,
+            "whole_sectors": True, "cache": "fp16", "mode": "throughput", "has_mask": False, "is_latent": False,
             "query_heads": 4, "kv_heads": 1} | fields
 
 

@@ -48,8 +48,8 @@ void list() {
     print_field("query_and_output_bytes", least.query_and_output_bytes);
     print_field("flops", least.flops);
     print_field("mma", least.mma);
-    std::printf("\"mode\": \"%s\", \"has_mask\": %s, ", mode_name(w.mode),
-                w.has_hidden_runs ? "true" : "false");
+    std::printf("\"mode\": \"%s\", \"has_mask\": %s, \"is_latent\": %s, ", mode_name(w.mode),
+                w.has_hidden_runs ? "true" : "false", w.is_latent() ? "true" : "false");
     std::printf("\"window_left\": %lld, \"cache\": \"%s\", \"whole_sectors\": %s}",
                 static_cast<long long>(w.window_left), dtype_name(w.cache),
                 w.has_whole_sectors() ? "true" : "false");

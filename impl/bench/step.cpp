@@ -50,7 +50,7 @@ Step::Step(const Workload& w, uint32_t multiprocessors, int64_t copies) : shape_
                          .multiprocessors = w.mode == Mode::kThroughput ? multiprocessors : 0}));
   call_.query =
       tensor({tokens, w.query_heads, w.head_dim}, DType::kF16, allocate_numbers(query_bytes));
-  call_.output = zeros({tokens, w.query_heads, w.head_dim}, DType::kF16);
+  call_.output = zeros({tokens, w.query_heads, w.value_dim()}, DType::kF16);
   call_.lse = zeros({tokens, w.query_heads}, DType::kF32);
   call_.query_offsets = indices(offsets_);
   call_.kv_lengths = call_.key_end = indices(kv_lengths_);
@@ -63,8 +63,14 @@ Step::Step(const Workload& w, uint32_t multiprocessors, int64_t copies) : shape_
   take_scales(w, pages);
   if (w.has_hidden_runs) take_mask(w);
   for (int64_t i = 0; i < copies; ++i) {
-    caches_.push_back({cache_view(w, pages, keep(allocate_numbers(cache_bytes))),
-                       cache_view(w, pages, keep(allocate_numbers(cache_bytes)))});
+    const TensorView key = cache_view(w, pages, keep(allocate_numbers(cache_bytes)));
+    TensorView value = key;
+    if (w.is_latent()) {
+      value.shape[3] = w.value_dim();
+    } else {
+      value.data = keep(allocate_numbers(cache_bytes));
+    }
+    caches_.push_back({key, value});
   }
 }
 

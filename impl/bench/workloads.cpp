@@ -41,6 +41,8 @@ constexpr Workload kWorkloads[] = {
      Mode::kOrdinary},
     {"ordinary_decode_4096_group8_dim64", 2, 64, 8, 64, 1, 4096, -1, false, kF16, kUnscaled,
      Mode::kOrdinary},
+    {"latent_decode_1024_heads16", 16, 16, 1, 576, 1, 1024},
+    {"latent_decode_1024_heads128", 2, 128, 1, 576, 1, 1024},
     {"prefill_512", 1, 8, 2, 128, 512, 512},
     {"prefill_1024", 1, 4, 1, 128, 1024, 1024},
     {"prefill_1024_dim64", 1, 4, 1, 64, 1024, 1024},
@@ -101,7 +103,12 @@ int64_t slots_multiplied(const Workload& w, Slots block, Slots warp) {
 
 /// Q.K of eight slots takes a product for each 16 dimensions; P.V half a product for each eight, in
 /// pairs of them.
-int64_t products_of_eight_slots(int64_t dim) { return 2 * ((dim + 15) / 16); }
+int64_t products_of_eight_slots(const Workload& w) {
+  return (w.head_dim + 15) / 16 + (w.value_dim() + 15) / 16;
+}
+
+/// Elements of K and V that a slot has for a KV head.
+int64_t slot_elements(const Workload& w) { return w.is_latent() ? w.head_dim : 2 * w.head_dim; }
 
 /// Of K's and V's scales of so many slots, where slots or pages have their own.
 int64_t scale_bytes(const Workload& w, int64_t slots) {
@@ -129,6 +136,7 @@ AttentionShape shape_of(const Workload& w) {
   return {.query_heads = w.query_heads,
           .kv_heads = w.kv_heads,
           .head_dim = w.head_dim,
+          .value_dim = w.value_dim(),
           .page_slots = kPageSlots,
           .dtype = DType::kF16,
           .scale = w.head_dim == 64    ? 0.125f
@@ -137,7 +145,8 @@ AttentionShape shape_of(const Workload& w) {
           .window_left = w.window_left,
           .mask = w.has_hidden_runs ? MaskEncoding::kBoolKeep : MaskEncoding::kNone,
           .cache_dtype = w.cache,
-          .scales = w.scales};
+          .scales = w.scales,
+          .value_in_key = w.is_latent()};
 }
 
 Least least_of(const Workload& w) {
@@ -154,11 +163,11 @@ Least least_of(const Workload& w) {
     }
   }
   const auto times = [&](int64_t n) { return static_cast<uint64_t>(planes * n); };
-  return {.kv_bytes = times(slots_read * 2 * w.head_dim * dtype_bytes(w.cache) +
+  return {.kv_bytes = times(slots_read * slot_elements(w) * dtype_bytes(w.cache) +
                             scale_bytes(w, slots_read)),
-          .query_and_output_bytes = times(rows * 2 * w.head_dim * kBytes),
-          .flops = times(slots_seen * 4 * w.head_dim),
-          .mma = uses_mma(w) ? times(multiplied / 8 * products_of_eight_slots(w.head_dim)) : 0};
+          .query_and_output_bytes = times(rows * (w.head_dim + w.value_dim()) * kBytes),
+          .flops = times(slots_seen * 2 * (w.head_dim + w.value_dim())),
+          .mma = uses_mma(w) ? times(multiplied / 8 * products_of_eight_slots(w)) : 0};
 }
 
 }  // namespace kvattn::bench

@@ -30,6 +30,9 @@ struct Workload {
   /// A mask of bools for all queries hides every second run of kHiddenRun slots, from the second
   /// on.
   bool has_hidden_runs = false;
+  /// A latent cache: `head_dim` of 576, and V the first 512 dimensions of K.
+  bool is_latent() const { return head_dim == 576; }
+  int64_t value_dim() const { return is_latent() ? 512 : head_dim; }
   bool has_whole_sectors() const { return head_dim * dtype_bytes(cache) % 32 == 0; }
 };
 

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "impl/kernels/attend_decode.cuh"
+#include "impl/kernels/page_window.cuh"
 #include "impl/kernels/tensor_core.cuh"
 #include "impl/kernels/tile_softmax.cuh"
 
@@ -46,6 +47,7 @@ struct LatentAttention {
   int32_t kv_head;
   uint32_t shared;
   float* scores;  // [kLatentRows][kLatentScoreStride]
+  PageWindow<kThreads> pages;
   int lane = threadIdx.x % kWarpLanes, warp = threadIdx.x / kWarpLanes;
   Visible seen;  // hull over the block's rows
   // A lane holds parts of two rows: lane / 4 and lane / 4 + 8.
@@ -58,11 +60,12 @@ struct LatentAttention {
     return {shared + (kLatentRows + stage * kLatentTile) * kLatentDimK * 2};
   }
 
-  __device__ void begin(Visible part) {
-    seen = intersection(visible_slots(p, tile), part);
+  /// `hull` is what the tile's rows see between them.
+  __device__ void begin(Visible hull, Visible part) {
+    seen = intersection(hull, part);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      rows[half] = scored_row(p, tile, kv_head, lane / 4 + 8 * half);
+      rows[half] = scored_row(p, tile, kv_head, lane / 4 + 8 * half, hull);
       rows[half].visible = intersection(rows[half].visible, part);
       max_log2[half] = -INFINITY;
       sum[half] = 0;
@@ -97,11 +100,14 @@ struct LatentAttention {
   }
 
   /// Slots that nobody sees are not read, and become zeros: 0 * NaN is NaN.
-  __device__ void copy_tile(int32_t base, int stage) const {
+  __device__ void copy_tile(int32_t base, int stage) {
     if (is_masked(base)) return;
     const PagedParams& cache = p.cache;
     const T* key = static_cast<const T*>(cache.key) + kv_head * cache.key_head_stride;
-    const int32_t* pages = cache.block_table + tile.request * cache.block_table_stride;
+    const int32_t tile_last = min(base + slots_used(base) - 1, seen.last);
+    pages.move(cache.block_table + tile.request * cache.block_table_stride,
+               max(base, seen.first) >> cache.page_shift, tile_last >> cache.page_shift,
+               seen.last >> cache.page_shift);
     const int end = slots_used(base) * kChunks;
 #pragma unroll 1
     for (int i = threadIdx.x; i < end; i += kThreads) {
@@ -110,7 +116,7 @@ struct LatentAttention {
       const bool exists = slot >= seen.first && slot <= seen.last;
       int64_t offset = 0;
       if (exists) {
-        offset = pages[slot >> cache.page_shift] * cache.key_page_stride +
+        offset = pages.page(slot >> cache.page_shift) * cache.key_page_stride +
                  (slot & ((1 << cache.page_shift) - 1)) * cache.key_slot_stride + chunk * kVector;
       }
       copy_async(key_rows(stage).chunk(row, chunk), key + offset, !exists);
@@ -123,16 +129,21 @@ struct LatentAttention {
     float dots[4] = {0, 0, 0, 0};
     if (first < used) multiply_keys(stage, first, dots);
     const HiddenSlots hidden{p, tile, kv_head};
+    const int column = first + lane % 4 * 2;
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const ScoredRow& row = rows[j / 2];
-      const int column = first + lane % 4 * 2 + j % 2;
-      const int32_t slot = base + column;
+      const int32_t slot = base + column + j % 2;
       float logit = plain_logit(p, dots[j]);
       if (has_modifiers(p)) logit = modified_logit(p, row, dots[j], slot);
       const bool sees = first < used && row.sees(slot);
       if (sees && hidden.exist()) logit = hidden.apply(row, slot, logit);
-      scores[(lane / 4 + j / 2 * 8) * kLatentScoreStride + column] = sees ? logit : -INFINITY;
+      dots[j] = sees ? logit : -INFINITY;
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float* const pair = &scores[(lane / 4 + half * 8) * kLatentScoreStride + column];
+      store_pair(shared_address(pair), dots[2 * half], dots[2 * half + 1]);
     }
   }
 
@@ -244,14 +255,20 @@ template <class T>
 __global__ void __launch_bounds__(kLatentWarps* kWarpLanes)
     attend_latent_kernel(const AttendParams p) {
   extern __shared__ __align__(128) uint8_t shared[];
-  const RowTile tile = find_row_tile(p, blockIdx.x, kLatentRows);
+  __shared__ int32_t pages[LatentAttention<T>::kThreads];
+  const BlockWork work = find_block_work(p, kLatentRows);
+  const RowTile& tile = work.tile;
   if (tile.row_count <= 0) return;
-  const int32_t splits = split_count(p, tile.request), split = blockIdx.z;
+  const int32_t splits = work.splits, split = blockIdx.z;
   if (split >= splits) return;
   constexpr int kScoresAt = (kLatentRows + kLatentStages * kLatentTile) * kLatentDimK * 2;
-  LatentAttention<T> attention{p, tile, static_cast<int32_t>(blockIdx.y), shared_address(shared),
-                               reinterpret_cast<float*>(shared + kScoresAt)};
-  attention.begin(splits > 1 ? slots_of_split(p, split) : Visible{0, INT32_MAX});
+  LatentAttention<T> attention{p,
+                               tile,
+                               static_cast<int32_t>(blockIdx.y),
+                               shared_address(shared),
+                               reinterpret_cast<float*>(shared + kScoresAt),
+                               {pages}};
+  attention.begin(work.hull, splits > 1 ? slots_of_split(p, split) : Visible{0, INT32_MAX});
   const Visible seen = attention.seen;
   if (seen.last >= 0) {
     const int32_t end = seen.last / kLatentTile + 1;

@@ -33,6 +33,10 @@ __device__ inline void wait_copies() {
 __device__ inline void store_word(uint32_t address, uint32_t word) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
 }
+/// In one access, which the compiler does not promise: two would meet in the banks.
+__device__ inline void store_pair(uint32_t address, float a, float b) {
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(a), "f"(b) : "memory");
+}
 __device__ inline uint4 load_chunk(uint32_t address) {
   uint4 words;
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
