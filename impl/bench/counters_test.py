@@ -21,8 +21,8 @@ def launch(kernel="attend_mma_kernel", **fields):
 
 def step(queries=1, **fields):
     return {"name": "step", "queries": queries, "kv_bytes": 102_400,
-            "query_and_output_bytes": 2_000, "flops": 1, "mma": 64,
-            "whole_sectors": True, "cache": "fp16", "mode": "throughput", "has_mask": False, "is_latent": False,
+            "query_and_output_bytes": 2_000, "flops": 1, "mma": 64, "whole_sectors": True,
+            "cache": "fp16", "mode": "throughput", "has_mask": False, "is_latent": False,
             "query_heads": 4, "kv_heads": 1} | fields
 
 
@@ -49,6 +49,12 @@ class Limits(unittest.TestCase):
         self.assertEqual(len(misses(step(query_heads=8), wasteful)), 1)
         self.assertEqual(misses(step(mode="ordinary", query_heads=8), wasteful), [])
         self.assertEqual(len(misses(step(mode="ordinary"), wasteful)), 1)
+
+    def test_reads_of_masks_and_of_latent_caches_are_listed_only(self):
+        wasteful = launch(global_load_sectors=6400)
+        self.assertEqual(misses(step(queries=9, has_mask=True), wasteful), [])
+        self.assertEqual(misses(step(is_latent=True), wasteful), [])
+        self.assertEqual(len(misses(step(is_latent=True), launch(mma=66))), 1)
 
     def test_rows_that_end_within_a_sector_are_listed_only(self):
         wasteful = launch(global_load_sectors=3300)
