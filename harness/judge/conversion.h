@@ -2,9 +2,8 @@
 // what a slot may hold, the scales that make numbers of it, and the rotated query.
 // Contract: a pure function of the case. The source of a slot is its token's row, in the dtype that
 // append receives; K of a slot is turned to the slot's position. Each stored element has a set of
-// admissible codes of its own (reference/stored.h); the values are then judged with the codes that
-// were found, times their exact scales.
-// Example:
+// admissible codes of its own (reference/stored_row.h); the values are then judged with the codes
+// that were found, times their exact scales. Example:
 //   Conversion conversion(c);
 //   if (conversion.changes(place.value)) conversion.nearest(of, place, got, expected);
 #pragma once
@@ -18,8 +17,7 @@
 #include "harness/case/data.h"
 #include "harness/case/kv_scales.h"
 #include "harness/judge/pool_image.h"
-#include "reference/rope.h"
-#include "reference/stored.h"
+#include "reference/stored_row.h"
 
 namespace kv {
 
@@ -36,21 +34,15 @@ RowAddress address_of(const SlotOf& of, const ScalePlace& place);
 /// That row as append received it: [elements of one head].
 std::vector<double> source_row(const Case& c, const SlotOf& of, const ScalePlace& place);
 
-/// One element of a slot: what append received, what may stand there.
-struct StoredElement {
-  double source = 0;  // before rotation
-  double value = 0;   // after it, before the scale
-  float scale = 1;
-  reference::StoredRange range;
-};
+using StoredElement = reference::RowElement;
 
 class Conversion {
  public:
   explicit Conversion(const Case& c);
 
-  bool rotates() const { return c_.shape.rope.pairing != RopePairing::kNone; }
+  bool rotates() const { return rows_.rotates(); }
   /// Whether K, or V, is stored otherwise than it was given.
-  bool changes(bool value) const;
+  bool changes(bool value) const { return rows_.changes(value); }
 
   /// One head of a slot: what each element may hold. Ignores place.page.
   void admissible(const SlotOf& of, const PagePlace& place, uint32_t head,
@@ -70,11 +62,13 @@ class Conversion {
                             const ScalePlace& place) const;
 
   /// The query row at a position, rounded to its dtype.
-  reference::RotatedRow rotated_query(int64_t position, std::span<const double> row) const;
+  reference::RotatedRow rotated_query(int64_t position, std::span<const double> row) const {
+    return rows_.rotated_query(position, row);
+  }
 
  private:
   const Case& c_;
-  reference::Rotator rotator_;
+  reference::StoredRows rows_;
 };
 
 }  // namespace kv
