@@ -179,8 +179,8 @@ Result<ExitCode> trace_serve(const TraceServeOptions& options);
 struct PlanOptions {
   std::string config_path;          // of a model: config.json
   std::optional<uint64_t> context;  // tokens of a request; the model's limit if not said
-  uint64_t batch = 1;
-  std::optional<DType> kv_dtype;  // the model's if not said
+  std::optional<uint64_t> batch;    // 1 if not said; of a trace, as many as the memory holds
+  std::optional<DType> kv_dtype;    // the model's if not said
   uint32_t ranks = 1;
   uint32_t page_slots = 16;
   std::optional<double> memory_gib;  // of one rank

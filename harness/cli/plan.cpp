@@ -103,7 +103,7 @@ void report_capacity(const CacheSize& size, const Workload& load, uint64_t conte
 Result<void> report_admission(const CacheSize& size, const Workload& load, Report& report) {
   const CacheLayoutChoice& choice = size.choice();
   const uint64_t page_bytes = size.token_bytes() * choice.page_slots;
-  ServeOptions options{.batch_slots = static_cast<uint32_t>(load.batch),
+  ServeOptions options{.batch_slots = static_cast<uint32_t>(load.batch_limit),
                        .page_slots = choice.page_slots,
                        .pool_pages = *load.cache_bytes / page_bytes,
                        .context_limit = load.context,
@@ -182,7 +182,10 @@ Result<uint64_t> context_of(const PlanOptions& options, const KvModel& model) {
 
 Result<Workload> workload_of(const PlanOptions& options, uint64_t context,
                              const std::vector<TraceRequest>& trace) {
-  Workload load{.context = context, .batch = options.batch, .trace = trace};
+  Workload load{.context = context,
+                .batch = options.batch.value_or(1),
+                .batch_limit = options.batch.value_or(std::max<size_t>(trace.size(), 1)),
+                .trace = trace};
   const auto bytes = [](double gib) { return static_cast<uint64_t>(gib * (1u << 30)); };
   load.weight_bytes = bytes(options.weights_gib);
   if (!options.memory_gib) return load;

@@ -96,14 +96,12 @@ class Replaying {
     const auto started = Clock::now();
     KV_ASSIGN_OR_RETURN(ReplayResult result, replay_once(replay));
     const double seconds = seconds_since(started);
-    if (result.stopped) {
-      code_ = static_cast<ExitCode>(kInterruptedStatus);
-      return {};
-    }
+    if (result.stopped) line("stopped", "by its user; what was judged until then:");
     tell(result);
     line("machine",
          fmt::format("{:.1f} s, {:.0f} operations/s, worker {} MiB at most", seconds,
                      static_cast<double>(result.stats.operations) / seconds, children_mib()));
+    if (result.stopped) code_ = static_cast<ExitCode>(kInterruptedStatus);
     if (result.served.refused == trace_.size()) {
       line("nothing ran", "every request was refused: --pool-pages is too small for any");
       code_ = ExitCode::kVacuous;
@@ -126,7 +124,8 @@ class Replaying {
   void tell(const ReplayResult& r) {
     std::vector<uint64_t> queue, end, queue_bytes, end_bytes;
     for (const ServedRequest& request : r.served.requests) {
-      if (request.refused) continue;
+      const bool has_ended = !r.stopped || request.finished.step > 0;
+      if (request.refused || !has_ended) continue;
       queue.push_back(request.admitted.step - request.arrived.step);
       end.push_back(request.finished.step - request.arrived.step);
       queue_bytes.push_back(request.admitted.bytes - request.arrived.bytes);

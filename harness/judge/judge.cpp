@@ -115,7 +115,8 @@ void Judge::State::judge_operation(const OpObservation& seen) {
   }
   ++next_op;
   const PlannedStep step = timeline->apply(seen.op_index);
-  if (!seen.variant.empty()) verdict.variant = seen.variant;
+  // What was found in an operation without a variant was not found in the one before's.
+  if (!seen.variant.empty() || !seen.findings.empty()) verdict.variant = seen.variant;
   const StepView view{c, facts, *timeline, step, seen, pool, *conversion};
   if (take_findings(seen.findings)) return;
   if (const std::string defect = malformed(view); !defect.empty()) {

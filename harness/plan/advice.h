@@ -20,6 +20,7 @@ namespace kv {
 struct Workload {
   uint64_t context = 0;                 // slots of one request, its longest
   uint64_t batch = 1;                   // requests at once
+  uint64_t batch_limit = 1;             // the same, of the trace
   std::optional<uint64_t> cache_bytes;  // of one rank; nothing: unknown
   uint64_t weight_bytes = 0;            // of one rank; 0: unknown
   std::span<const TraceRequest> trace;  // may be empty

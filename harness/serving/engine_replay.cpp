@@ -51,7 +51,7 @@ class Run {
         break;
       }
     }
-    if (!result_.finding) note(judge_.finish());
+    if (!result_.finding && !result_.stopped) note(judge_.finish());
     result_.stats = judge_.stats();
     return std::move(result_);
   }

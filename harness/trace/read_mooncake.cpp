@@ -37,6 +37,14 @@ Result<std::vector<uint64_t>> block_ids(const Json& object, uint64_t prompt_toke
   return ids;
 }
 
+// The parser knows one line only, and calls it the first.
+std::string without_line(std::string message) {
+  constexpr std::string_view kLine = " at line 1, column";
+  const size_t at = message.find(kLine);
+  if (at != std::string::npos) message.replace(at, kLine.size(), " at column");
+  return message;
+}
+
 }  // namespace
 
 Result<std::vector<TraceRequest>> read_mooncake(std::string_view text, std::string_view name) {
@@ -48,8 +56,10 @@ Result<std::vector<TraceRequest>> read_mooncake(std::string_view text, std::stri
       return lines.error("request", "at most 1 MiB", line->substr(0, 60));
     }
     const auto tree = parse_json(*line);
-    if (!tree.ok())
-      return lines.error(tree.error().message, "one JSON object", line->substr(0, 60));
+    if (!tree.ok()) {
+      return lines.error(without_line(tree.error().message), "one JSON object",
+                         line->substr(0, 60));
+    }
     if (!tree->is_object() || tree->size() != 4) {
       return lines.error("request", "timestamp, input_length, output_length and hash_ids",
                          preview(*tree));

@@ -19,9 +19,10 @@ void offer_plan(CLI::App& app, Chosen& chosen) {
   command->add_option("config", o->config_path, "the model's config.json")->required();
   command->add_option("--context", o->context, "tokens of a request (default: the model's)")
       ->check(whole(1, 1u << 30));
-  command->add_option("--batch", o->batch, "requests at once")
-      ->check(whole(1, 1u << 20))
-      ->capture_default_str();
+  command
+      ->add_option("--batch", o->batch,
+                   "requests at once (default: 1; of a trace, as many as the memory holds)")
+      ->check(whole(1, 1u << 20));
   const std::map<std::string, DType> dtypes = {
       {"f32", DType::kF32},   {"f16", DType::kF16},   {"bf16", DType::kBf16}, {"fp8", DType::kE4m3},
       {"e4m3", DType::kE4m3}, {"e5m2", DType::kE5m2}, {"i8", DType::kI8}};
