@@ -39,6 +39,7 @@ class Heard final : public Engine {
   std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) override {
     return engine_.read(cache, places);
   }
+  bool shift_turns() const override { return engine_.shift_turns(); }
 
  private:
   void add(const EngineReply& reply) {

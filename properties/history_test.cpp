@@ -72,6 +72,22 @@ TEST(HistoryCampaign, MeetsEveryPairOfOperationsAndEveryKindOfPage) {
   }
 }
 
+// Kills, on the planted engines of corpus/mutants that are named there: positions, pairs and scales
+// of an append that turns or quantises, by stored bytes alone.
+TEST(HistoryCampaign, StoredBytesAreTheirTokens) {
+  uint64_t turned = 0, quantised = 0;
+  for (uint64_t i = 0; i < 400; ++i) {
+    PhiloxSource choices(3, i);
+    const Case c = draw_history(choices, {});
+    const HistoryResult result = run_on_tested(c);
+    ASSERT_FALSE(result.finding) << "history " << i << ": " << told(result);
+    turned += c.shape.rope.pairing != RopePairing::kNone;
+    quantised += dtype_bytes(c.shape.kv_dtype) == 1;
+  }
+  EXPECT_GT(turned, 80u);
+  EXPECT_GT(quantised, 80u);
+}
+
 // A history of 60 operations that shares, forks, swaps and speculates, and evicts because there is
 // no room, not because it is told to.
 Case sixty_operations() {

@@ -29,14 +29,13 @@ Exponents exponents_of(DType type) {
 }
 
 /// What a slot has in common with the others of its scale.
-uint64_t owner_of(const Case& c, const Sequence& sequence, uint64_t slot, uint32_t head) {
-  switch (c.shape.kv_scale) {
+uint64_t owner_of(KvScale scale, uint64_t history, uint32_t head) {
+  switch (scale) {
     case KvScale::kHead:
       return head;
     case KvScale::kToken:
-      return sequence.slots[slot].history;
     case KvScale::kPage:
-      return sequence.slots[slot / c.pool.page_slots * c.pool.page_slots].history;
+      return history;
     default:
       return 0;
   }
@@ -44,17 +43,22 @@ uint64_t owner_of(const Case& c, const Sequence& sequence, uint64_t slot, uint32
 
 }  // namespace
 
-float slot_scale(const Case& c, const Sequence& sequence, uint64_t slot, const ScalePlace& place) {
+float scale_of(const Case& c, uint64_t history, const ScalePlace& place) {
   if (c.shape.kv_scale == KvScale::kNone) return 1;
   const Philox random{c.data.seed ^ kScaleUse};
   const bool powers_of_two = random.word(~uint64_t{0}, 0) % 2 == 0;
   const uint64_t word = random.word(uint64_t{place.layer} << 1 | place.value,
-                                    owner_of(c, sequence, slot, place.head));
+                                    owner_of(c.shape.kv_scale, history, place.head));
   const Exponents range = exponents_of(c.shape.kv_dtype);
   const uint32_t step = powers_of_two ? 0 : static_cast<uint32_t>(word % kSteps);
   int exponent = range.lowest + static_cast<int>((word >> 32) % range.count);
   if (!place.value) exponent += static_cast<int>(c.data.view.key_exponent);
   return std::ldexp(1 + static_cast<float>(step) / kSteps, exponent);
+}
+
+float slot_scale(const Case& c, const Sequence& sequence, uint64_t slot, const ScalePlace& place) {
+  if (c.shape.kv_scale == KvScale::kPage) slot = slot / c.pool.page_slots * c.pool.page_slots;
+  return scale_of(c, sequence.slots[slot].history, place);
 }
 
 ScaleLayout scale_layout(const Case& c) {

@@ -18,6 +18,9 @@ struct ScalePlace {
   uint32_t head = 0;  // KV head
 };
 
+/// The scale whose token, the slot's own or the first of its page, has this history; it is not
+/// looked at where tensors or heads have scales. 1 without scales.
+float scale_of(const Case& c, uint64_t history, const ScalePlace& place);
 /// Of an element that lies in this slot of the sequence; 1 without scales.
 float slot_scale(const Case& c, const Sequence& sequence, uint64_t slot, const ScalePlace& place);
 

@@ -187,6 +187,10 @@ Result<Examiner> Examiner::start(const BenchOptions& bench, const JudgeOptions& 
 }
 
 const Hello& Examiner::hello() const { return state_->runner->hello(); }
+DrawOptions Examiner::history_drawing() {
+  if (!state_->histories) state_->histories.emplace(state_->bench);
+  return {.offered = state_->histories->offers()};
+}
 size_t Examiner::pending() const { return state_->pending.size(); }
 
 Result<void> Examiner::submit(Case c, Keep keep) {

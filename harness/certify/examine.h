@@ -55,6 +55,8 @@ class Examiner {
   DrawOptions drawing() const {
     return {.variants = hello().plugin.variants, .offered = hello().offered};
   }
+  /// The same for histories.
+  DrawOptions history_drawing();
   Result<void> submit(Case c, Keep keep = Keep::kNo);
   size_t pending() const;
   /// The verdict of the oldest pending case. `progress`, if any, is called after each operation.

@@ -12,9 +12,9 @@
 
 namespace kv {
 
-Case draw_engine_case(uint64_t seed, uint64_t number) {
+Case draw_engine_case(uint64_t seed, uint64_t number, const OfferSet& offered) {
   PhiloxSource choices(seed, number);
-  Case c = draw_history(choices, {.attends = true});
+  Case c = draw_history(choices, {.attends = true, .offered = offered});
   draw_twin(choices, c);
   c.name = fmt::format("history {} of seed {}", number, seed);
   return c;

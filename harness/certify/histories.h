@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "harness/case/offers.h"
 #include "harness/history/judge.h"
 #include "harness/run/worker_loop.h"
 
@@ -16,8 +17,9 @@ namespace kv {
 /// Of the steps with queries: outputs against the reference, where a campaign takes a sample.
 inline constexpr double kCampaignValueSteps = 0.25;
 
-/// History `number` of a campaign, with its twin.
-Case draw_engine_case(uint64_t seed, uint64_t number);
+/// History `number` of a campaign, with its twin, for an engine that offers such ways to store K
+/// and V.
+Case draw_engine_case(uint64_t seed, uint64_t number, const OfferSet& offered);
 
 /// "3210 operations/s, "
 std::string operations_per_second(const HistoryStats& s, double seconds);

@@ -4,6 +4,7 @@
 // Example:  HistoryBench bench(options);  KV_ASSIGN_OR_RETURN(auto result, bench.run(c, {}));
 #pragma once
 
+#include "harness/case/offers.h"
 #include "harness/certify/engine_worker.h"
 #include "harness/history/twin.h"
 
@@ -15,6 +16,8 @@ class HistoryBench {
 
   /// The case and its twin. Unsupported when the plugin does not offer the case.
   Result<HistoryResult> run(const Case& c, JudgeSettings settings);
+  /// What the engine offers, by asking it for small engines; everything when it cannot be asked.
+  OfferSet offers();
   /// The next history gets a fresh process.
   void refresh() { worker_.process.reset(); }
 

@@ -37,7 +37,8 @@ Result<std::optional<SourcedCase>> CaseSource::next() {
   const bool enough = drawn_ >= options_.drawn_max && again_.empty();
   if (enough || late) return std::optional<SourcedCase>{};
   if (options_.engine) {
-    return std::optional(SourcedCase{draw_engine_case(options_.seed, drawn_++), ""});
+    return std::optional(
+        SourcedCase{draw_engine_case(options_.seed, drawn_++, options_.drawing.offered), ""});
   }
   if (!looked_for_cover_) find_cover();
   return std::optional(SourcedCase{draw_next(), ""});

@@ -79,7 +79,7 @@ class Check {
     summary_ = RunSummary(examiner.hello().offered);
     summary_.histories = engine_;
     say_hello(examiner.hello());
-    source_.set_drawing(examiner.drawing());
+    source_.set_drawing(engine_ ? examiner.history_drawing() : examiner.drawing());
     const Result<void> outcome = examine_all(examiner);
     progress_.clear();
     const bool stopped_by_user = interrupted();

@@ -32,6 +32,7 @@ class FuzzWorker {
 
   Result<ExitCode> run() {
     KV_ASSIGN_OR_RETURN(Examiner examiner, Examiner::start(options_.bench));
+    if (options_.level == "engine") offered_ = examiner.history_drawing().offered;
     while (state_.stop() == 0 && !interrupted()) {
       if (options_.cases && state_.claimed() >= *options_.cases && !state_.unfinished(worker_)) {
         break;
@@ -43,7 +44,7 @@ class FuzzWorker {
 
  private:
   Case draw_case(uint64_t number, const Examiner& examiner) const {
-    if (options_.level == "engine") return draw_engine_case(options_.seed, number);
+    if (options_.level == "engine") return draw_engine_case(options_.seed, number, offered_);
     PhiloxSource choices(options_.seed, number);
     return draw_related(choices, examiner.drawing());
   }
@@ -96,6 +97,7 @@ class FuzzWorker {
   const uint32_t worker_;
   CampaignState state_;
   Ledger ledger_;
+  OfferSet offered_;  // by the engine
   std::vector<bool> met_ = std::vector<bool>(kFeatureCount * kFeatureCount);
 };
 

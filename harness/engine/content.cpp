@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "harness/case/kv_scales.h"
 #include "harness/core/check.h"
 #include "harness/core/philox.h"
 
@@ -47,6 +48,22 @@ void Content::value(const StoredToken& token, ContentLayer layer, std::span<std:
 }
 void Content::query(const StoredToken& token, ContentLayer layer, std::span<std::byte> out) const {
   fill(token, layer, {TensorRole::kQuery, case_.shape.query_heads}, out);
+}
+
+uint32_t Content::stored_key_bytes() const {
+  const Shape& s = case_.shape;
+  return s.kv_heads * s.head_dim_k * dtype_bytes(s.kv_dtype);
+}
+uint32_t Content::stored_value_bytes() const {
+  const Shape& s = case_.shape;
+  return s.kv_heads * s.head_dim_v * dtype_bytes(s.kv_dtype);
+}
+
+void Content::scales(uint64_t history, ContentLayer layer, bool value, std::span<float> out) const {
+  const uint32_t at = layer.layer + (layer.draft ? case_.shape.layers : 0);
+  for (uint32_t head = 0; head < out.size(); ++head) {
+    out[head] = scale_of(case_, history, {.layer = at, .value = value, .head = head});
+  }
 }
 
 void Content::fill(const StoredToken& token, ContentLayer layer, Part part,

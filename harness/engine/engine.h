@@ -30,7 +30,8 @@ struct SlotPlace {
 /// No bytes unless all of the slots can be read.
 struct SlotBytes {
   CallStatus status = CallStatus::kOk;
-  std::vector<std::byte> key, value;  // [slots, kv_heads, head_dim], kv_dtype
+  std::vector<std::byte> key, value;            // [slots, kv_heads, head_dim], kv_dtype
+  std::vector<float> key_scales, value_scales;  // [slots, kv_heads]; none without scales
 };
 
 /// What a step attended to, of each layer, rows one after another.
@@ -46,6 +47,8 @@ class Engine {
   /// Of the time after the last perform(); asked for once.
   virtual Result<EngineState> snapshot(CacheKind cache) = 0;
   virtual std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) = 0;
+  /// Whether shift turns the K that it moves to the position of its new slot.
+  virtual bool shift_turns() const { return false; }
   /// Of a step that asked for outputs and has ended; given once.
   virtual StepOutputs take_outputs(uint64_t) { return {}; }
   /// What the device beneath has found since this was last asked, in words.

@@ -34,6 +34,7 @@ void EngineService::serve(const request::Create& create, EngineReply& reply) {
   auto engine = LocalEngine::create(*level_, case_);
   if (engine.ok()) {
     engine_ = std::move(*engine);
+    reply.shift_turns = engine_->shift_turns();
   } else {
     reply.error = engine.error();
   }

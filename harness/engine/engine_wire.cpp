@@ -129,6 +129,7 @@ void fields(auto& io, S& x) {
 template <Of<SlotBytes> S>
 void fields(auto& io, S& x) {
   io.enumerator(x.status, CallStatus::kExhausted), io(x.key), io(x.value);
+  io(x.key_scales), io(x.value_scales);
 }
 template <Of<Error> S>
 void fields(auto& io, S& x) {
@@ -157,6 +158,7 @@ void fields(auto& io, S& x) {
 template <Of<EngineReply> S>
 void fields(auto& io, S& x) {
   io(x.error), io(x.answer), io(x.target), io(x.draft), io(x.slots), io(x.outputs);
+  io(x.shift_turns);
   io.texts(x.device_findings, kTextMax);
 }
 

@@ -44,6 +44,7 @@ struct EngineReply {
   std::optional<EngineState> target, draft;
   std::vector<SlotBytes> slots;
   StepOutputs outputs;
+  uint8_t shift_turns = 0;                   // of create; not 0: it does
   std::vector<std::string> device_findings;  // since the last reply
 };
 

@@ -42,7 +42,12 @@ EngineReply reply() {
       .page_count = 2, .group_count = 2, .page_slots = 1, .references = {1, 0}, .free = {1}};
   r.target->requests.push_back({.request = RequestId(3), .tables = {{0, -1}, {}}});
   r.target->prefixes.push_back({.parent = -1, .tokens = {9}, .pages = {0, -1}});
-  r.slots.push_back({.status = CallStatus::kRefused, .key = {std::byte{7}}, .value = {}});
+  r.slots.push_back({.status = CallStatus::kRefused,
+                     .key = {std::byte{7}},
+                     .value = {},
+                     .key_scales = {0.5f},
+                     .value_scales = {2.0f, 3.0f}});
+  r.shift_turns = 1;
   r.outputs = {.outputs = {{std::byte{1}, std::byte{2}}, {}}, .lses = {{1.5f}, {}}};
   r.device_findings = {"a race"};
   return r;
@@ -69,6 +74,9 @@ TEST(EngineWire, RoundTrips) {
   ASSERT_TRUE(back);
   EXPECT_EQ(encode_fresh(*back), bytes);
   EXPECT_EQ(back->target->requests, reply().target->requests);
+  EXPECT_EQ(back->slots[0].key_scales, reply().slots[0].key_scales);
+  EXPECT_EQ(back->slots[0].value_scales, reply().slots[0].value_scales);
+  EXPECT_EQ(back->shift_turns, 1);
 }
 
 TEST(EngineWire, WhatIsCutOrLongerIsNothing) {

@@ -112,6 +112,7 @@ Result<std::unique_ptr<LocalEngine>> LocalEngine::create(const kv_engine_level& 
   config.alibi_slopes = slopes.empty() ? nullptr : slopes.data();
   config.sinks = sinks.empty() ? nullptr : sinks.data();
   config.harness = engine.get();
+  if (engine->content_.has_scales()) config.fill_scales = &LocalEngine::fill_scales;
   config.fill_qkv = &LocalEngine::fill_qkv;
   auto error = sized<kv_error>();
   kv_status status = level.supports(&config, &error);
@@ -139,6 +140,20 @@ kv_status LocalEngine::fill_qkv(void* harness, const kv_token* token, void* q, v
   if (k != nullptr) content.key(stored, layer, room(k, content.key_bytes()));
   if (v != nullptr) content.value(stored, layer, room(v, content.value_bytes()));
   return KV_OK;
+}
+
+kv_status LocalEngine::fill_scales(void* harness, const kv_token* token, float* key, float* value) {
+  const auto& self = *static_cast<const LocalEngine*>(harness);
+  const ContentLayer layer{.layer = token->layer, .draft = token->draft != 0};
+  const uint32_t heads = self.case_.shape.kv_heads;
+  self.content_.scales(token->history, layer, false, {key, heads});
+  self.content_.scales(token->history, layer, true, {value, heads});
+  return KV_OK;
+}
+
+bool LocalEngine::shift_turns() const {
+  return level_.struct_bytes >= offsetof(kv_engine_level, shift_turns) + sizeof(uint32_t) &&
+         level_.shift_turns != 0;
 }
 
 Answer LocalEngine::perform(const Call& call) {
@@ -315,14 +330,22 @@ std::vector<SlotBytes> LocalEngine::read(CacheKind cache, std::span<const SlotPl
 }
 
 SlotBytes LocalEngine::read_place(uint32_t cache, const SlotPlace& place) {
-  const size_t key_bytes = content_.key_bytes(), value_bytes = content_.value_bytes();
+  const size_t key_bytes = content_.stored_key_bytes(), value_bytes = content_.stored_value_bytes();
+  const size_t scales = content_.has_scales() ? case_.shape.kv_heads : 0;
   SlotBytes bytes;
   bytes.key.resize(place.slots * key_bytes);
   bytes.value.resize(place.slots * value_bytes);
+  // What an engine does not say is no scale.
+  bytes.key_scales.assign(place.slots * scales, std::numeric_limits<float>::quiet_NaN());
+  bytes.value_scales = bytes.key_scales;
   const auto part = [&](uint32_t slot) {
     auto out = sized<kv_slot_bytes>();
     out.key = bytes.key.data() + slot * key_bytes;
     out.value = bytes.value.data() + slot * value_bytes;
+    if (scales > 0) {
+      out.key_scales = bytes.key_scales.data() + slot * scales;
+      out.value_scales = bytes.value_scales.data() + slot * scales;
+    }
     return out;
   };
   const bool at_once =
@@ -339,7 +362,7 @@ SlotBytes LocalEngine::read_place(uint32_t cache, const SlotPlace& place) {
     }
   }
   bytes.status = status_of(status);
-  if (status != KV_OK) bytes.key.clear(), bytes.value.clear();
+  if (status != KV_OK) return {.status = bytes.status};
   return bytes;
 }
 

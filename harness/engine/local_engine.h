@@ -25,6 +25,7 @@ class LocalEngine final : public Engine {
   Result<EngineState> snapshot(CacheKind cache) override;
   std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) override;
   StepOutputs take_outputs(uint64_t step) override;
+  bool shift_turns() const override;
 
  private:
   LocalEngine(const kv_engine_level& level, const Case& c);
@@ -52,6 +53,7 @@ class LocalEngine final : public Engine {
 
   StepOutputs room_for(const call::Step& step) const;
   static kv_status fill_qkv(void* harness, const kv_token* token, void* q, void* k, void* v);
+  static kv_status fill_scales(void* harness, const kv_token* token, float* key, float* value);
 
   const kv_engine_level& level_;
   const Case& case_;

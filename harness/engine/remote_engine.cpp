@@ -44,6 +44,7 @@ Result<void> RemoteEngine::create(const Case& c) {
   heard_ = {};
   const EngineReply reply = ask(request::Create{case_to_json(c)});
   if (reply.error) return *reply.error;
+  shift_turns_ = reply.shift_turns != 0;
   return {};
 }
 

@@ -24,6 +24,7 @@ class RemoteEngine final : public Engine {
   Result<EngineState> snapshot(CacheKind cache) override;
   std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) override;
   StepOutputs take_outputs(uint64_t step) override;
+  bool shift_turns() const override { return shift_turns_; }
   std::vector<std::string> take_device_findings() override;
 
   bool worker_ended() const { return !ending_.empty(); }
@@ -37,6 +38,7 @@ class RemoteEngine final : public Engine {
   PagesHeard heard_;
   std::vector<std::string> device_findings_;
   std::string ending_;
+  bool shift_turns_ = false;
 };
 
 }  // namespace kv

@@ -10,5 +10,7 @@
 namespace kv {
 
 void draw_formats(ChoiceSource& choices, const OfferSet& offered, Case& c);
+/// The same for a history of an engine.
+void draw_history_formats(ChoiceSource& choices, const OfferSet& offered, Case& c);
 
 }  // namespace kv

@@ -1,5 +1,6 @@
 #include "harness/gen/draw_history.h"
 
+#include "harness/gen/draw_formats.h"
 #include "harness/gen/history_settings.h"
 #include "harness/gen/history_writer.h"
 
@@ -18,6 +19,8 @@ Case draw_history(ChoiceSource& choices, const HistoryScope& scope) {
     choices.enter(Part::kOperation);
     writer.write_one();
   }
+  choices.enter(Part::kExec);
+  if (scope.formats) draw_history_formats(choices, scope.offered, c);
   return c;
 }
 

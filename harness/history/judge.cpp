@@ -37,7 +37,7 @@ HistoryJudge::HistoryJudge(const Case& c, Engine& engine, const JudgeSettings& s
     : case_(c),
       engine_(engine),
       settings_(settings),
-      model_(c, {.keep_gone = settings.keep_gone}),
+      model_(c, {.keep_gone = settings.keep_gone, .shift_turns = engine.shift_turns()}),
       provenance_(c, engine),
       values_(c, settings.value_steps, settings.conventions, settings.echo) {}
 
@@ -72,6 +72,8 @@ MaybeFinding HistoryJudge::perform_now(const Op& op, const Told* told) {
   if (!found) found = check_admitted(*planned, answer);
   if (!found) {
     model_.apply(*planned, answer);
+    const bool done = answer.status == CallStatus::kOk;
+    provenance_.note(model_, done ? std::get_if<call::Step>(&planned->call) : nullptr);
     if (settings_.keep_happened && answer.status == CallStatus::kOk) keep(op, *planned);
     found = check_state(*planned, answer);
     if (!found) found = check_budget(model_);

@@ -146,8 +146,14 @@ MaybeFinding HistoryJudge::check_bytes() {
 
 MaybeFinding HistoryJudge::check_slots(std::span<const Touched> touched, bool all_prefixes) {
   auto found = provenance_.check(model_, state_, {CacheKind::kTarget, touched, all_prefixes});
-  if (found || model_.engine().draft_layers == 0) return found;
-  return provenance_.check(model_, draft_, {CacheKind::kDraft, touched});
+  if (!found && model_.engine().draft_layers > 0) {
+    found = provenance_.check(model_, draft_, {CacheKind::kDraft, touched});
+  }
+  // Swapped bytes cannot be looked at, and may have been appended just before.
+  const bool all_seen = std::ranges::none_of(
+      model_.requests(), [](const auto& item) { return item.second.life == Life::kSwapped; });
+  if (all_seen) provenance_.settle();
+  return found;
 }
 
 MaybeFinding HistoryJudge::check_all_bytes() {

@@ -73,7 +73,12 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{Fault::kSwapLosesPage, {kProvenance}}, Planted{Fault::kRestoreAnything, {kAnswer}},
         Planted{Fault::kNoRoom, {kProgress}}, Planted{Fault::kStuckBatchSlot, {kLengths}},
         Planted{Fault::kLeakBatchSlot, {kProgress}}, Planted{Fault::kAdmitAnything, {kAnswer}},
-        Planted{Fault::kPublishSpeculation, {kIndex}}));
+        Planted{Fault::kPublishSpeculation, {kIndex}}, Planted{Fault::kOtherPairing, {kProvenance}},
+        Planted{Fault::kTurnAfterResume, {kProvenance}},
+        Planted{Fault::kTurnAfterRollback, {kProvenance}},
+        Planted{Fault::kStaleScale, {kProvenance}},
+        Planted{Fault::kScaleOfFirstPage, {kProvenance}},
+        Planted{Fault::kMoveRoundsAgain, {kProvenance}}));
 
 TEST(Judge, IsSilentOnACorrectEngine) {
   HistoryStats all;

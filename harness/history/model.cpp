@@ -71,6 +71,7 @@ std::optional<Planned> Model::plan(const Op& op, const Told* told) {
 
 void Model::apply(const Planned& planned, const Answer& answer) {
   touched_.clear();
+  turned_.clear();
   if (answer.status != CallStatus::kOk) return;
   std::visit([&](const auto& c) { apply_call(c, planned, answer); }, planned.call);
 }

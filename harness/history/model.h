@@ -77,8 +77,16 @@ struct Touched {
   uint64_t begin = 0, end = 0;
 };
 
+/// K of a token that the last operation turned.
+struct Turned {
+  StoredToken before;  // as it was
+  bool draft = false;
+  int64_t back = 0;  // by so many positions
+};
+
 struct ModelOptions {
-  bool keep_gone = true;  // the tokens of requests that are gone, for those that begin like them
+  bool keep_gone = true;     // the tokens of requests that are gone, for those that begin like them
+  bool shift_turns = false;  // what Engine::shift_turns() says
 };
 
 class Model {
@@ -97,6 +105,7 @@ class Model {
   }
   const std::vector<FlyingStep>& in_flight() const { return in_flight_; }
   const std::vector<Touched>& touched() const { return touched_; }
+  const std::vector<Turned>& turned() const { return turned_; }
   uint64_t launched() const { return launched_; }
   /// An allocation has been made to fail; it need not have happened yet.
   bool is_failing() const { return failing_; }
@@ -165,6 +174,7 @@ class Model {
   void forget(RequestId request);
   void touch(RequestId request, uint64_t begin, uint64_t end, bool draft = false);
   void touch_all(const ModelRequest& r);
+  void turn_back(std::vector<StoredToken>& slots, const call::Shift& shift, bool draft);
   void end_steps(uint64_t number);
 
   const Case& case_;
@@ -178,6 +188,7 @@ class Model {
   std::map<RequestId, SavedRequest> saved_;
   std::vector<FlyingStep> in_flight_;
   std::vector<Touched> touched_;
+  std::vector<Turned> turned_;
   uint64_t launched_ = 0;
   bool failing_ = false;  // an allocation is going to fail
 };

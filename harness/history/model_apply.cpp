@@ -89,9 +89,21 @@ void Model::apply_call(const call::Truncate& truncate, const Planned&, const Ans
   touch(r.request, truncate.length - std::min<uint64_t>(truncate.length, 1), truncate.length);
 }
 
+// Where an engine turns the K behind a gap to the positions of its new slots.
+void Model::turn_back(std::vector<StoredToken>& slots, const call::Shift& shift, bool draft) {
+  for (size_t i = shift.end; i < slots.size(); ++i) {
+    const auto back = static_cast<int64_t>(shift.end - shift.begin);
+    turned_.push_back({.before = slots[i], .draft = draft, .back = back});
+    slots[i].turned_back += back;
+  }
+}
+
 void Model::apply_call(const call::Shift& shift, const Planned&, const Answer&) {
   ModelRequest& r = requests_.at(shift.request);
   const bool was_tree = has_branches(r);
+  const bool turns = options_.shift_turns && case_.shape.rope.pairing != RopePairing::kNone &&
+                     !(was_tree && shift.begin >= r.tree_begin);
+  if (turns) turn_back(r.slots, shift, false), turn_back(r.draft, shift, true);
   erase_range(r.slots, shift.begin, shift.end);
   erase_range(r.draft, shift.begin, shift.end);
   erase_range(r.stream, shift.begin, shift.end);

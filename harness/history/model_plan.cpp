@@ -106,6 +106,11 @@ Model::Plan Model::plan_op(const op::Shift& shift) {
   const ModelRequest& r = *find(call.request);
   if (call.end > r.slots.size()) return unlawful(call, "it is not that long");
   if (has_branches(r) && call.begin < r.tree_begin) return unlawful(call, kBranches);
+  const uint64_t page = case_.pool.page_slots;
+  const bool whole_pages = call.begin % page == 0 && call.end % page == 0;
+  if (case_.shape.kv_scale == KvScale::kPage && !whole_pages) {
+    return unlawful(call, "slots would come under the scale of another page");
+  }
   return has_windows() ? unknown(call) : if_room(call);
 }
 

@@ -24,7 +24,7 @@ std::string bytes_text(std::span<const std::byte> bytes) {
 }  // namespace
 
 Provenance::Provenance(const Case& c, Engine& engine)
-    : case_(c), engine_(engine), content_(c), groups_(cache_groups(c)) {}
+    : case_(c), engine_(engine), content_(c), groups_(cache_groups(c)), written_(c) {}
 
 // As many places as it takes.
 void Provenance::want_slots(SlotPlace place, uint64_t end, size_t first_token) {
@@ -97,38 +97,80 @@ MaybeFinding Provenance::compare_place(CacheKind cache, const Wanted& wanted,
                                        const SlotBytes& got) {
   if (got.status != CallStatus::kOk) return find_unreadable(cache, wanted.place);
   const ContentLayer layer{.layer = wanted.place.layer, .draft = cache == CacheKind::kDraft};
-  const std::span tokens = std::span(tokens_).subspan(wanted.first_token, wanted.place.slots);
-  const size_t key_bytes = content_.key_bytes(), value_bytes = content_.value_bytes();
-  if (got.key.size() != tokens.size() * key_bytes ||
-      got.value.size() != tokens.size() * value_bytes) {
+  const size_t slots = wanted.place.slots;
+  const size_t scales = content_.has_scales() ? slots * case_.shape.kv_heads : 0;
+  if (got.key.size() != slots * content_.stored_key_bytes() ||
+      got.value.size() != slots * content_.stored_value_bytes() ||
+      got.key_scales.size() != scales || got.value_scales.size() != scales) {
     return at(cache, wanted.place, "cannot be read");
   }
-  expected_key_.resize(key_bytes);
-  expected_value_.resize(value_bytes);
-  const auto differs = [&](size_t i, bool value) -> MaybeFinding {
-    const auto& expected = value ? expected_value_ : expected_key_;
-    const auto here =
-        std::span(value ? got.value : got.key).subspan(i * expected.size(), expected.size());
-    if (std::memcmp(here.data(), expected.data(), here.size()) == 0) return std::nullopt;
-    SlotPlace place = wanted.place;
-    place.slot += i;
-    const std::string what =
-        fmt::format("{} is not its token's (position {}): expected {}, got {}", value ? "V" : "K",
-                    tokens[i].position, bytes_text(expected), bytes_text(here));
-    return at(cache, place, what.c_str());
-  };
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    content_.key(tokens[i], layer, expected_key_);
-    content_.value(tokens[i], layer, expected_value_);
-    if (auto found = differs(i, false)) return found;
-    if (auto found = differs(i, true)) return found;
+  for (size_t i = 0; i < slots; ++i) {
+    for (const bool value : {false, true}) {
+      const auto fault = find_fault(wanted.first_token + i, layer, value, got, i);
+      if (!fault) continue;
+      SlotPlace place = wanted.place;
+      place.slot += i;
+      return at(cache, place, fault->c_str());
+    }
   }
   return std::nullopt;
+}
+
+std::optional<std::string> Provenance::find_fault(size_t token, ContentLayer layer, bool value,
+                                                  const SlotBytes& got, size_t slot) {
+  const StoredToken& stored = tokens_[token];
+  const size_t bytes = value ? content_.stored_value_bytes() : content_.stored_key_bytes();
+  const auto here = std::span(value ? got.value : got.key).subspan(slot * bytes, bytes);
+  const char* name = value ? "V" : "K";
+  if (written_.changes(value)) {
+    const std::span<const float> all = value ? got.value_scales : got.key_scales;
+    const size_t heads = content_.has_scales() ? case_.shape.kv_heads : 0;
+    const auto fault = written_.find_fault(
+        {.token = stored,
+         .scale_history = written_.has_page_scales() ? page_histories_[token] : stored.history,
+         .layer = layer,
+         .value = value},
+        here, all.subspan(slot * heads, heads));
+    if (!fault) return std::nullopt;
+    return fmt::format("{} is not its token's (position {}): {}", name, stored.position, *fault);
+  }
+  std::vector<std::byte>& expected = value ? expected_value_ : expected_key_;
+  expected.resize(bytes);
+  if (value) {
+    content_.value(stored, layer, expected);
+  } else {
+    content_.key(stored, layer, expected);
+  }
+  if (std::memcmp(here.data(), expected.data(), here.size()) == 0) return std::nullopt;
+  return fmt::format("{} is not its token's (position {}): expected {}, got {}", name,
+                     stored.position, bytes_text(expected), bytes_text(here));
+}
+
+void Provenance::note(const Model& model, const call::Step* step) {
+  if (!written_.changes(false)) return;
+  for (const Turned& turned : model.turned()) written_.note_turned(turned);
+  if (step == nullptr) return;
+  for (const call::StepRow& row : step->rows) {
+    for (size_t i = row.histories.size() - row.append; i < row.histories.size(); ++i) {
+      written_.note_appended(row.histories[i], step->draft);
+    }
+  }
+}
+
+// `slots`: of a request, or of a prefix's last page; from `begin` on they are wanted.
+void Provenance::want_tokens(std::span<const StoredToken> slots, uint64_t begin) {
+  tokens_.insert(tokens_.end(), slots.begin() + static_cast<ptrdiff_t>(begin), slots.end());
+  if (!written_.has_page_scales()) return;
+  const uint64_t page_slots = case_.pool.page_slots;
+  for (uint64_t s = begin; s < slots.size(); ++s) {
+    page_histories_.push_back(slots[s / page_slots * page_slots].history);
+  }
 }
 
 MaybeFinding Provenance::check(const Model& model, const EngineState& state, const Scope& scope) {
   wanted_.clear();
   tokens_.clear();
+  page_histories_.clear();
   const bool draft = scope.cache == CacheKind::kDraft;
   for (const Touched& touched : scope.touched) {
     if (touched.draft == draft) want_touched(model, state, touched);
@@ -147,8 +189,7 @@ void Provenance::want_touched(const Model& model, const EngineState& state,
   const uint64_t end = std::min<uint64_t>(touched.end, slots.size());
   if (touched.begin >= end) return;
   const size_t first_token = tokens_.size();
-  tokens_.insert(tokens_.end(), slots.begin() + static_cast<ptrdiff_t>(touched.begin),
-                 slots.begin() + static_cast<ptrdiff_t>(end));
+  want_tokens(std::span(slots).first(end), touched.begin);
   uint32_t layer = 0;
   const auto& groups = touched.draft ? draft_groups : groups_;
   for (size_t g = 0; g < groups.size(); ++g) {
@@ -196,6 +237,9 @@ void Provenance::want_page(const PrefixState& prefix, uint32_t group, uint64_t b
                        .history = history,
                        .previous = slot == 0 ? 0 : before,
                        .position = prefix.position_offset + static_cast<int64_t>(slot)});
+    if (written_.has_page_scales()) {
+      page_histories_.push_back(tokens_[first_token].history);
+    }
     before = history;
     ++slot;
   }

@@ -1,8 +1,8 @@
 // Purpose: does every slot hold its own token's bytes, K and V, in each layer? And does every
 // published prefix hold the bytes of the tokens that its key names?
-// Contract: bytes are compared with the content function, without floating point; the cache must
-// store K and V as they are given (neither rotated nor quantised). Slots that a window has let go
-// are skipped. A read that fails is a finding, too.
+// Contract: where K and V are stored as they are given, bytes are compared with the content
+// function, without floating point; where append rotates or quantises, as written.h says. Slots
+// that a window has let go are skipped. A read that fails is a finding, too.
 // Example:  if (auto found = provenance.check(model, state, {.touched = model.touched()})) ...
 #pragma once
 
@@ -15,6 +15,7 @@
 #include "harness/engine/last_round.h"
 #include "harness/history/finding.h"
 #include "harness/history/model.h"
+#include "harness/history/written.h"
 
 namespace kv {
 
@@ -31,6 +32,11 @@ class Provenance {
   /// `state`: of that cache. All is read at once.
   MaybeFinding check(const Model& model, const EngineState& state, const Scope& scope);
 
+  /// What the operation that has just succeeded appended, and turned.
+  void note(const Model& model, const call::Step* step);
+  /// No bytes are left that have been appended and not looked at.
+  void settle() { written_.settle(); }
+
   uint64_t slots_read() const { return slots_read_; }
 
  private:
@@ -42,6 +48,9 @@ class Provenance {
   MaybeFinding compare_all(CacheKind cache);  // what has been wanted
   MaybeFinding compare(CacheKind cache, std::span<const Wanted> wanted);
   MaybeFinding compare_place(CacheKind cache, const Wanted& wanted, const SlotBytes& got);
+  std::optional<std::string> find_fault(size_t token, ContentLayer layer, bool value,
+                                        const SlotBytes& got, size_t slot);
+  void want_tokens(std::span<const StoredToken> slots, uint64_t begin);
   MaybeFinding find_unreadable(CacheKind cache, const SlotPlace& place);
   HistoryFinding at(CacheKind cache, SlotPlace place, const char* what) const;
   void want_slots(SlotPlace place, uint64_t end, size_t first_token);
@@ -63,8 +72,10 @@ class Provenance {
   std::vector<uint64_t> verified_, current_;  // [page]: history of its published last token, or 0
   std::vector<Wanted> wanted_;
   std::vector<StoredToken> tokens_;                       // that have been wanted
+  std::vector<uint64_t> page_histories_;                  // of each: its page's first token's
   std::vector<SlotPlace> places_;                         // of one message
   std::vector<std::byte> expected_key_, expected_value_;  // of one slot
+  Written written_;
   uint64_t slots_read_ = 0;
 };
 

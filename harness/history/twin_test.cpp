@@ -27,7 +27,7 @@ Told run(std::string_view relation, Wrong wrong, const Conventions& conventions)
   Told told;
   for (uint64_t i = 0; i < kHistories && told.found == 0; ++i) {
     PhiloxSource choices(9, i);
-    Case c = draw_history(choices, {.operations_max = 60, .attends = true});
+    Case c = draw_history(choices, {.operations_max = 60, .attends = true, .formats = false});
     c.exec.relation = relation;
     c.exec.relation_seed = i;
     std::unique_ptr<AttendingEngine> engine;

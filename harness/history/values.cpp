@@ -21,7 +21,8 @@ constexpr double kLog2e = 0x1.71547652b82fep+0;
 
 // What the reference is told here is all that the attention depends on.
 bool is_plain(const Shape& s) {
-  return s.rope.pairing == RopePairing::kNone && s.kv_scale == KvScale::kNone;
+  return s.rope.pairing == RopePairing::kNone && s.kv_scale == KvScale::kNone &&
+         dtype_bytes(s.kv_dtype) > 1;
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 HistoryResult run(uint64_t index, Wrong wrong, double fraction) {
   PhiloxSource choices(7, index);
-  const Case c = draw_history(choices, {.operations_max = 60, .attends = true});
+  const Case c = draw_history(choices, {.operations_max = 60, .attends = true, .formats = false});
   AttendingEngine engine(c, wrong);
   return run_history(c, engine, {.value_steps = fraction});
 }
@@ -76,7 +76,7 @@ TEST(Values, AskAnEngineWithoutAttentionOnce) {
     PlainEngine plain_;
   };
   PhiloxSource choices(7, 0);
-  const Case c = draw_history(choices, {.attends = true});
+  const Case c = draw_history(choices, {.attends = true, .formats = false});
   Refusing engine(c);
   const HistoryResult result = run_history(c, engine, {.value_steps = 1});
   EXPECT_FALSE(result.finding);

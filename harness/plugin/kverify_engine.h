@@ -48,6 +48,12 @@ typedef struct kv_token {
  * NULL when it is not needed. A pure function of the token. Called inside step() only. */
 typedef kv_status (*kv_fill_qkv)(void* harness, const kv_token* token, void* q, void* k, void* v);
 
+/* Scales of a cache with shape.kv_scale: of this token's K and V in this layer, [kv_heads] each, on
+ * the host. With KV_SCALE_TENSOR and KV_SCALE_HEAD every token of a layer has the same; a page has
+ * those of the token that is appended to its first slot. A pure function. Called inside step(), and
+ * inside create() with history 0 for the scales of tensors and heads. */
+typedef kv_status (*kv_fill_scales)(void* harness, const kv_token* token, float* key, float* value);
+
 /* Consecutive layers that share a window, and therefore a block table: group 0 has layers
  * [0, layers), group 1 those after it, and so on. */
 typedef struct kv_layer_group {
@@ -80,6 +86,7 @@ typedef struct kv_engine_config {
   const float *alibi_slopes, *sinks; /* host [layers, then draft_layers][query_heads], read by
                                      create; NULL unless shape.alibi, shape.sinks; see
                                      kv_attend_args */
+  kv_fill_scales fill_scales;     /* NULL unless shape.kv_scale: append divides by them */
 } kv_engine_config;
 
 /* ---------------------------------------------------------------- operations */
@@ -222,10 +229,12 @@ typedef struct kv_snapshot {
 enum { KV_CACHE_TARGET = 0, KV_CACHE_DRAFT = 1 };
 
 /* One slot of one layer. key: [kv_heads, head_dim_k], value: [kv_heads, head_dim_v], in kv_dtype,
- * on the host. */
+ * on the host: as they are stored, K rotated where shape.rope says so. */
 typedef struct kv_slot_bytes {
   uint32_t struct_bytes;
   void *key, *value;
+  float *key_scales, *value_scales; /* [kv_heads] each: what attend multiplies this slot's codes by;
+                                     NULL unless shape.kv_scale */
 } kv_slot_bytes;
 
 /* ---------------------------------------------------------------- the level */
@@ -252,9 +261,10 @@ struct kv_engine_level {
    * needs slots which a window has let go. */
   kv_status (*truncate)(kv_engine*, uint32_t request, uint64_t length, kv_error*);
   /* Drops slots [begin, end) and closes the gap: slot s >= end becomes s - (end - begin), in the
-   * draft cache as far as it reaches. Bytes are moved, not recomputed; what follows the gap is no
-   * prefix that admit may find. Refused when later queries would see slots that a window has let
-   * go. */
+   * draft cache as far as it reaches. Bytes are moved, not recomputed, but for K under
+   * shift_turns; what follows the gap is no prefix that admit may find. Refused when later queries
+   * would see slots that a window has let go, and, where pages have scales (KV_SCALE_PAGE), unless
+   * begin and end are multiples of page_slots. */
   kv_status (*shift)(kv_engine*, uint32_t request, uint64_t begin, uint64_t end, kv_error*);
   kv_status (*cancel)(kv_engine*, uint32_t request, kv_error*); /* in any state, at any time */
   kv_status (*finish)(kv_engine*, uint32_t request, kv_error*); /* active requests only */
@@ -282,12 +292,18 @@ struct kv_engine_level {
   kv_status (*read_page)(kv_engine*, uint32_t cache, uint32_t page, uint32_t page_slot,
                          uint32_t layer, const kv_slot_bytes* out, kv_error*);
 
-  /* The same of `slots` consecutive ones at once: key [slots, kv_heads, head_dim_k], value alike.
+  /* The same of `slots` consecutive ones at once: key [slots, kv_heads, head_dim_k], the others
+   * alike.
    * NULL, or not there (struct_bytes): kverify reads slot by slot. */
   kv_status (*read_slots)(kv_engine*, uint32_t cache, uint32_t request, uint64_t first_slot,
                           uint32_t slots, uint32_t layer, const kv_slot_bytes* out, kv_error*);
   kv_status (*read_page_slots)(kv_engine*, uint32_t cache, uint32_t page, uint32_t first_slot,
                                uint32_t slots, uint32_t layer, const kv_slot_bytes* out, kv_error*);
+
+  /* 1: shift turns the K that it moves back by the length of the gap, from the bytes that are
+   * stored, so that K stands at the position of its new slot; not within a tree: its branches have
+   * the positions that they will keep. 0: K keeps the position at which it was appended. */
+  uint32_t shift_turns;
 };
 
 #ifdef __cplusplus

@@ -31,6 +31,7 @@ class Recorder final : public Engine {
   std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) override {
     return engine_.read(cache, places);
   }
+  bool shift_turns() const override { return engine_.shift_turns(); }
   StepOutputs take_outputs(uint64_t) override { return std::move(kept_); }
   std::vector<std::string> take_device_findings() override {
     return engine_.take_device_findings();

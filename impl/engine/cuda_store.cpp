@@ -268,6 +268,7 @@ Status CudaStore::attend(int32_t layer, const LayerResult& result) {
 }  // namespace
 
 Status check_cuda_store(const StoreSize& size, const AttentionShape& shape) {
+  if (shape.cache_dtype) return unsupported("store: kvattn does not offer a quantised cache");
   KVATTN_RETURN_IF_ERROR(check_shape(shape));
   for (const LayerGroup& group : size.groups) {
     AttentionShape windowed = shape;

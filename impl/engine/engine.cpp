@@ -144,6 +144,12 @@ Status Engine::shift(RequestId request, SlotRange gap) {
   KVATTN_RETURN_IF_ERROR(begin_operation());
   StatusOr<Handle> handle = target_.cache.find(request);
   if (!handle.ok()) return handle.status();
+  const int64_t page_slots = config_.cache.page_slots;
+  if (config_.whole_page_shifts &&
+      (gap.begin.value % page_slots != 0 || gap.end.value % page_slots != 0)) {
+    return refused("shift: expected whole pages of ", page_slots, " slots, got slots ", gap.begin,
+                   " to ", gap.end);
+  }
   Handle draft;
   SlotRange draft_gap = gap;
   if (draft_) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "impl/engine/host_format.h"
 #include "kvattn/store.h"
 
 namespace kvattn {
@@ -25,7 +26,9 @@ class HostStore final : public Store {
  public:
   explicit HostStore(const StoreSize& size)
       : size_(size),
-        slot_bytes_(size.layout.key + size.layout.value),
+        slot_scales_(size.format.has_slot_scales()),
+        slot_bytes_(size.layout.stored_key + size.layout.stored_value +
+                    (slot_scales_ ? int64_t{2 * sizeof(float)} : 0)),
         page_bytes_(size.page_slots * slot_bytes_ * layers_max(size)),
         pages_(size.pages.value * page_bytes_),
         host_(size.host_pages.value * page_bytes_) {
@@ -33,6 +36,7 @@ class HostStore final : public Store {
     query_.resize(rows * size.layout.query);
     key_.resize(rows * size.layout.key);
     value_.resize(rows * size.layout.value);
+    if (slot_scales_) key_scales_.resize(rows), value_scales_.resize(rows);
   }
 
   SlotLayout layout() const override { return size_.layout; }
@@ -70,7 +74,11 @@ class HostStore final : public Store {
         tables_.emplace_back(row.tables[g].begin(), row.tables[g].end());
       }
     }
-    return StepTensors{query_.data(), key_.data(), value_.data()};
+    StepTensors tensors{query_.data(), key_.data(), value_.data()};
+    if (slot_scales_) {
+      tensors.key_scales = key_scales_.data(), tensors.value_scales = value_scales_.data();
+    }
+    return tensors;
   }
   Status upload(void* to, const void* from, ByteCount bytes) override {
     std::memcpy(to, from, bytes.value);
@@ -87,6 +95,11 @@ class HostStore final : public Store {
         if (page == kNoPage) continue;  // a window has let it go already
         std::byte* to = slot(pages_, {page, at % size_.page_slots, place.layer});
         const int64_t from = row.append_begin + i;
+        if (size_.format.changes_key()) {
+          convert({.page = page, .slot = at % size_.page_slots, .layer = layer}, from,
+                  row.position(at));
+          continue;
+        }
         std::memcpy(to, key_.data() + from * size_.layout.key, size_.layout.key);
         std::memcpy(to + size_.layout.key, value_.data() + from * size_.layout.value,
                     size_.layout.value);
@@ -105,16 +118,27 @@ class HostStore final : public Store {
     const std::byte* from = slot(pages_, in_group(place));
     auto* key = static_cast<std::byte*>(out.key);
     auto* value = static_cast<std::byte*>(out.value);
+    const int64_t key_bytes = size_.layout.stored_key, value_bytes = size_.layout.stored_value;
     for (int64_t i = 0; i < place.slots; ++i, from += slot_bytes_) {
-      std::memcpy(key + i * size_.layout.key, from, size_.layout.key);
-      std::memcpy(value + i * size_.layout.value, from + size_.layout.key, size_.layout.value);
+      std::memcpy(key + i * key_bytes, from, key_bytes);
+      std::memcpy(value + i * value_bytes, from + key_bytes, value_bytes);
+      if (out.key_scales == nullptr) continue;
+      const int64_t heads = size_.format.kv_heads, scale_bytes = heads * int64_t{sizeof(float)};
+      const Scales scales = scales_of(place.layer, from);
+      std::memcpy(static_cast<std::byte*>(out.key_scales) + i * scale_bytes, scales.key.data(),
+                  scale_bytes);
+      std::memcpy(static_cast<std::byte*>(out.value_scales) + i * scale_bytes, scales.value.data(),
+                  scale_bytes);
     }
     return {};
   }
   Status write(const SlotPlace& place, const ConstSlotBytes& bytes) override {
     std::byte* to = slot(pages_, in_group(place));
-    std::memcpy(to, bytes.key, size_.layout.key);
-    std::memcpy(to + size_.layout.key, bytes.value, size_.layout.value);
+    std::memcpy(to, bytes.key, size_.layout.stored_key);
+    std::memcpy(to + size_.layout.stored_key, bytes.value, size_.layout.stored_value);
+    if (!slot_scales_) return {};
+    std::memcpy(scales_at(to), bytes.key_scales, sizeof(float));
+    std::memcpy(scales_at(to) + sizeof(float), bytes.value_scales, sizeof(float));
     return {};
   }
 
@@ -135,14 +159,73 @@ class HostStore final : public Store {
     }
   }
 
+  struct Scales {
+    std::vector<float> key, value;  // of each head
+  };
+  /// K's and V's, where tokens or pages have scales: a slot has its page's beside it.
+  std::byte* scales_at(std::byte* slot) const {
+    return slot + size_.layout.stored_key + size_.layout.stored_value;
+  }
+  /// Of the slot that lies at `at`.
+  Scales scales_of(int32_t layer, const std::byte* at) const {
+    const CacheFormat& format = size_.format;
+    const int64_t heads = format.kv_heads, first = layer * heads;
+    if (!slot_scales_) {
+      return {{format.key_scales.begin() + first, format.key_scales.begin() + first + heads},
+              {format.value_scales.begin() + first, format.value_scales.begin() + first + heads}};
+    }
+    float both[2];
+    std::memcpy(both, at + size_.layout.stored_key + size_.layout.stored_value, sizeof both);
+    return {std::vector<float>(heads, both[0]), std::vector<float>(heads, both[1])};
+  }
+  /// A page has the scales of the token in its first slot.
+  void put_scales(const SlotPlace& place, int64_t row, std::byte* to) {
+    const bool takes_first = size_.format.scales == ScaleGranularity::kPage && place.slot > 0;
+    if (takes_first) {
+      const SlotPlace first{place.page, 0, place_of(size_.groups, place.layer).layer};
+      std::memcpy(scales_at(to), scales_at(slot(pages_, first)), 2 * sizeof(float));
+      return;
+    }
+    std::memcpy(scales_at(to), &key_scales_[row], sizeof(float));
+    std::memcpy(scales_at(to) + sizeof(float), &value_scales_[row], sizeof(float));
+  }
+  /// Row `row` of the step's tensors, for a slot whose layer is the model's.
+  void convert(const SlotPlace& place, int64_t row, int64_t position) {
+    std::byte* to = slot(pages_, in_group(place));
+    if (slot_scales_) put_scales(place, row, to);
+    Scales scales;
+    if (size_.layout.scales > 0) scales = scales_of(place.layer, to);
+    const bool scaled = size_.layout.scales > 0;
+    store_row(size_.format,
+              {.given = key_.data() + row * size_.layout.key,
+               .position = position,
+               .turns = size_.format.rope.pairing != Rope::Pairing::kNone,
+               .scales = scaled ? scales.key.data() : nullptr},
+              to);
+    store_row(size_.format,
+              {.given = value_.data() + row * size_.layout.value,
+               .scales = scaled ? scales.value.data() : nullptr},
+              to + size_.layout.stored_key);
+  }
+
   StoreSize size_;
+  bool slot_scales_;  // tokens or pages have scales
   int64_t slot_bytes_, page_bytes_;
   std::vector<std::byte> pages_, host_, query_, key_, value_;
+  std::vector<float> key_scales_, value_scales_;  // of the rows of K and V
   const Batch* batch_ = nullptr;
   std::vector<std::vector<Page>> tables_;  // [row][group] of the step
 };
 
 }  // namespace
+
+// Behind its ancestors alone, where it is a branch of a tree.
+int64_t BatchRow::position(int64_t slot) const {
+  if (tree_parents.empty() || slot < first_slot) return position_offset + slot;
+  int64_t depth = 0;
+  for (int32_t p = tree_parents[slot - first_slot]; p >= 0; p = tree_parents[p]) ++depth;
+  return position_offset + first_slot + depth;
+}
 
 StoreSize store_size(const PagedCacheConfig& config, const SlotLayout& layout) {
   return {.groups = config.groups,

@@ -16,7 +16,7 @@ struct Header {
   uint64_t checksum = 0;  // of all bytes, with a zero for itself
   uint64_t side_input = 0;
   int64_t position_offset = 0, length = 0;
-  int64_t key_bytes = 0, value_bytes = 0, groups = 0, layers = 0;
+  int64_t key_bytes = 0, value_bytes = 0, scales = 0, groups = 0, layers = 0;
   int64_t kept_from[kGroupsMax] = {};  // slot
 };
 
@@ -43,6 +43,22 @@ int64_t layers_of(const PagedCacheConfig& c) {
   return layers;
 }
 
+/// K, V, the scales of K, the scales of V.
+int64_t slot_bytes(const Header& h) {
+  return h.key_bytes + h.value_bytes + 2 * h.scales * int64_t{sizeof(float)};
+}
+
+/// Where they lie, from the first of a slot's bytes on.
+template <class Bytes, class Byte>
+Bytes parts_of(const Header& h, Byte* slot) {
+  Byte* scales = slot + h.key_bytes + h.value_bytes;
+  Bytes bytes{.key = slot, .value = slot + h.key_bytes};
+  if (h.scales == 0) return bytes;
+  bytes.key_scales = scales;
+  bytes.value_scales = scales + h.scales * int64_t{sizeof(float)};
+  return bytes;
+}
+
 /// Calls visit(group, layer, slot, offset of its bytes) for all slots in [kept_from, length).
 template <class Visit>
 Status each_slot(const PagedCacheConfig& c, const Header& h, Visit visit) {
@@ -52,7 +68,7 @@ Status each_slot(const PagedCacheConfig& c, const Header& h, Visit visit) {
     for (int32_t i = 0; i < c.groups[g].layers; ++i, ++layer) {
       for (int64_t slot = h.kept_from[g]; slot < h.length; ++slot) {
         KVATTN_RETURN_IF_ERROR(visit(g, layer, slot, offset));
-        offset += h.key_bytes + h.value_bytes;
+        offset += slot_bytes(h);
       }
     }
   }
@@ -65,19 +81,19 @@ int64_t bytes_of(const PagedCacheConfig& c, const Header& h) {
   for (int32_t g = 0; g < std::ssize(c.groups); ++g) {
     slots += c.groups[g].layers * (h.length - h.kept_from[g]);
   }
-  return static_cast<int64_t>(sizeof h) + h.length * int64_t{sizeof(Token)} +
-         slots * (h.key_bytes + h.value_bytes);
+  return static_cast<int64_t>(sizeof h) + h.length * int64_t{sizeof(Token)} + slots * slot_bytes(h);
 }
 
 Status check_header(const PagedCacheConfig& c, const SlotLayout& layout, const Header& h,
                     std::span<const std::byte> bytes) {
   if (h.magic != kMagic) return refused("restore: these are no saved bytes of kvattn");
-  if (h.key_bytes != layout.key || h.value_bytes != layout.value ||
-      h.groups != std::ssize(c.groups) || h.layers != layers_of(c)) {
+  if (h.key_bytes != layout.stored_key || h.value_bytes != layout.stored_value ||
+      h.scales != layout.scales || h.groups != std::ssize(c.groups) || h.layers != layers_of(c)) {
     return refused("restore: saved by another model: expected ", layers_of(c), " layers in ",
-                   c.groups.size(), " groups with ", layout.key, " and ", layout.value,
-                   " bytes of K and V, got ", h.layers, ", ", h.groups, ", ", h.key_bytes, ", ",
-                   h.value_bytes);
+                   c.groups.size(), " groups with ", layout.stored_key, " and ",
+                   layout.stored_value, " bytes of K and V and ", layout.scales,
+                   " scales of each, got ", h.layers, ", ", h.groups, ", ", h.key_bytes, ", ",
+                   h.value_bytes, ", ", h.scales);
   }
   if (h.length < 0 || h.length > c.context_limit.value) {
     return refused("restore: expected 0 to ", c.context_limit, " slots, got ", h.length);
@@ -115,8 +131,9 @@ StatusOr<std::vector<std::byte>> Engine::save(RequestId request) {
   Header h{.side_input = index_of(target_.cache.side_input(*handle)),
            .position_offset = handle->position_offset,
            .length = handle->length.value,
-           .key_bytes = layout.key,
-           .value_bytes = layout.value,
+           .key_bytes = layout.stored_key,
+           .value_bytes = layout.stored_value,
+           .scales = layout.scales,
            .groups = std::ssize(c.groups),
            .layers = layers_of(c)};
   for (int32_t g = 0; g < std::ssize(c.groups); ++g) {
@@ -128,9 +145,8 @@ StatusOr<std::vector<std::byte>> Engine::save(RequestId request) {
   KVATTN_RETURN_IF_ERROR(
       broken(each_slot(c, h, [&](int32_t g, int32_t layer, int64_t slot, int64_t offset) {
         const Page page = target_.cache.table(*handle, Group{g})[slot / c.page_slots];
-        return target_.store->read(
-            {.page = page, .slot = slot % c.page_slots, .layer = layer},
-            {.key = bytes.data() + offset, .value = bytes.data() + offset + h.key_bytes});
+        return target_.store->read({.page = page, .slot = slot % c.page_slots, .layer = layer},
+                                   parts_of<SlotBytes>(h, bytes.data() + offset));
       })));
   h.bytes = bytes.size();
   h.checksum = checksum(h, bytes);
@@ -161,9 +177,8 @@ StatusOr<Handle> Engine::restore(const Admission& admission, std::span<const std
       broken(each_slot(c, h, [&](int32_t g, int32_t layer, int64_t slot, int64_t offset) {
         const Page page = target_.cache.table(*handle, Group{g})[slot / c.page_slots];
         if (page == kNoPage) return Status();  // no later query sees it
-        return target_.store->write(
-            {.page = page, .slot = slot % c.page_slots, .layer = layer},
-            {.key = bytes.data() + offset, .value = bytes.data() + offset + h.key_bytes});
+        return target_.store->write({.page = page, .slot = slot % c.page_slots, .layer = layer},
+                                    parts_of<ConstSlotBytes>(h, bytes.data() + offset));
       })));
   if (draft_) {
     Admission empty = admission;

@@ -12,17 +12,23 @@ Status allocate(DeviceMemory& memory, int64_t bytes) {
 }
 
 /// Of the widest batch of decode rows, which alone divide their slots; or of the widest of all,
-/// where every row does.
+/// where every row does, or where queries are turned on their way.
 StatusOr<uint64_t> workspace_of(const StoreSize& size, const AttentionShape& shape,
                                 bool batch_invariant) {
-  const auto queries = batch_invariant ? static_cast<int32_t>(size.step_slots_max.value) : 1;
-  const std::vector<int32_t> lengths(2 * size.batch_slots, queries);
   const std::vector<int32_t> slots(2 * size.batch_slots,
                                    static_cast<int32_t>(size.context_limit.value));
-  StatusOr<Plan> plan = make_plan(
-      shape, {.query_lengths = lengths, .kv_lengths = slots, .batch_invariant = batch_invariant});
-  if (!plan.ok()) return plan.status();
-  return plan->workspace_bytes;
+  const auto widest = static_cast<int32_t>(size.step_slots_max.value);
+  const bool turns = shape.rope.pairing != Rope::Pairing::kNone;
+  uint64_t bytes = 0;
+  for (const int32_t queries : {1, widest}) {
+    if (queries == 1 ? batch_invariant : !batch_invariant && !turns) continue;
+    const std::vector<int32_t> lengths(2 * size.batch_slots, queries);
+    StatusOr<Plan> plan = make_plan(
+        shape, {.query_lengths = lengths, .kv_lengths = slots, .batch_invariant = batch_invariant});
+    if (!plan.ok()) return plan.status();
+    bytes += plan->workspace_bytes;
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -45,6 +51,10 @@ StatusOr<StepBuffers> StepBuffers::create(const StoreSize& size, const Attention
   KVATTN_RETURN_IF_ERROR(allocate(b.workspace_, static_cast<int64_t>(*workspace)));
   KVATTN_RETURN_IF_ERROR(allocate(b.numbers_, numbers * 4));
   KVATTN_RETURN_IF_ERROR(allocate(b.trees_, tokens * tree_words * 4));
+  if (shape.rope.pairing != Rope::Pairing::kNone) {
+    b.positions_max_ = tokens;
+    KVATTN_RETURN_IF_ERROR(allocate(b.positions_, 2 * tokens * int64_t{sizeof(int64_t)}));
+  }
   // PAD rows of Q are read, whatever they hold.
   if (cudaError_t error = cudaMemset(b.query_.get(), 0, tokens * size.layout.query);
       error != cudaSuccess) {
@@ -81,6 +91,33 @@ void StepBuffers::lay_out(const Batch& batch) {
   appended_ = batch.appended;
   queries_ = batch.queries;
   lay_out_trees(batch);
+  lay_out_positions(batch);
+}
+
+// PAD rows stand at 0: nothing comes of them.
+void StepBuffers::lay_out_positions(const Batch& batch) {
+  if (positions_max_ == 0) return;
+  append_positions_.assign(batch.appended, 0);
+  query_positions_.assign(batch.queries, 0);
+  for (const BatchRow& row : batch.rows) {
+    for (int64_t i = 0; i < row.appended; ++i) {
+      append_positions_[row.append_begin + i] = row.position(row.first_slot + i);
+    }
+    for (int64_t i = 0; i < row.queries; ++i) {
+      query_positions_[row.query_begin + i] = row.position(row.length() - row.queries + i);
+    }
+  }
+}
+
+Status StepBuffers::send_positions(cudaStream_t stream) {
+  auto* to = static_cast<int64_t*>(positions_.get());
+  for (const auto* from : {&append_positions_, &query_positions_}) {
+    const cudaError_t sent = cudaMemcpyAsync(to, from->data(), from->size() * sizeof(int64_t),
+                                             cudaMemcpyHostToDevice, stream);
+    if (sent != cudaSuccess) return failed("step buffers: ", cudaGetErrorString(sent));
+    to += positions_max_;
+  }
+  return {};
 }
 
 // Bit k of a query's words: does it see the row's k-th appended slot? What came before is seen
@@ -134,6 +171,7 @@ Status StepBuffers::send(int groups, cudaStream_t stream) {
         trees_.get(), tree_masks_.data(), 4 * tree_masks_.size(), cudaMemcpyHostToDevice, stream);
     if (sent != cudaSuccess) return failed("step buffers: ", cudaGetErrorString(sent));
   }
+  if (positions_max_ > 0) KVATTN_RETURN_IF_ERROR(send_positions(stream));
   const cudaError_t error = cudaMemcpyAsync(numbers_.get(), staging_.data(), 4 * staging_.size(),
                                             cudaMemcpyHostToDevice, stream);
   if (error != cudaSuccess) return failed("step buffers: ", cudaGetErrorString(error));
@@ -146,13 +184,17 @@ TensorView StepBuffers::numbers_view(int64_t first, int64_t count) const {
 
 AppendCall StepBuffers::append_call(const CacheView& cache, const AttentionShape& shape) const {
   const int64_t rows = std::ssize(device_rows_);
+  const TensorView positions = positions_max_ == 0
+                                   ? TensorView()
+                                   : dense_view(positions_.get(), DType::kI64, {appended_}, 1);
   return {
       .cache = cache,
       .key = dense_view(key_.get(), shape.dtype, {appended_, shape.kv_heads, shape.head_dim}, 3),
       .value =
           dense_view(value_.get(), shape.dtype, {appended_, shape.kv_heads, shape.head_dim}, 3),
       .token_offsets = numbers_view(0, rows + 1),
-      .first_slots = numbers_view(2 * (rows + 1), rows)};
+      .first_slots = numbers_view(2 * (rows + 1), rows),
+      .positions = positions};
 }
 
 AttendCall StepBuffers::attend_call(const CacheView& cache, const AttentionShape& shape,
@@ -171,6 +213,10 @@ AttendCall StepBuffers::attend_call(const CacheView& cache, const AttentionShape
       dense_view(output_.get(), shape.dtype, {queries_, shape.query_heads, shape.head_dim}, 3);
   call.lse = dense_view(lse_.get(), DType::kF32, {queries_, shape.query_heads}, 2);
   call.workspace = workspace_.get();
+  if (positions_max_ > 0) {
+    call.positions = dense_view(static_cast<int64_t*>(positions_.get()) + positions_max_,
+                                DType::kI64, {queries_}, 1);
+  }
   if (tree_words_ > 0) {
     call.tree_mask = dense_view(trees_.get(), DType::kU32, {queries_, tree_words_}, 2);
     call.tree_first_slots = numbers_view(lengths + (1 + groups_) * rows, rows);

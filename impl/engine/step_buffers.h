@@ -43,15 +43,20 @@ class StepBuffers {
  private:
   TensorView numbers_view(int64_t first, int64_t count) const;
   void lay_out_trees(const Batch& batch);
+  void lay_out_positions(const Batch& batch);
+  Status send_positions(cudaStream_t stream);
 
   int64_t appended_ = 0, queries_ = 0;  // of the batch
   int64_t groups_ = 0;                  // whose key begins were sent
   int64_t tree_words_ = 0;              // of each query's mask; 0: the batch has no tree
   DeviceMemory query_, key_, value_, output_, lse_, workspace_, numbers_, trees_;
+  DeviceMemory positions_;     // of the new tokens, then of the queries; only with RoPE
+  int64_t positions_max_ = 0;  // of either; 0: without RoPE
   uint64_t workspace_bytes_ = 0;
   std::vector<DeviceRow> device_rows_;
   std::vector<int32_t> query_lengths_, kv_lengths_, tree_first_slots_;
   std::vector<uint32_t> tree_masks_;  // [queries][tree_words_]
+  std::vector<int64_t> append_positions_, query_positions_;
   std::vector<int32_t>
       staging_;  // token offsets, query offsets, first slots, KV lengths, key begins, tree slots
 };

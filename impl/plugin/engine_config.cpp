@@ -11,8 +11,6 @@ Status check_offered(const kv_attention_shape& s) {
   const std::pair<bool, const char*> missing[] = {
       {s.head_dim_k != s.head_dim_v, "K and V of different head dimension"},
       {s.value_in_key != 0, "V inside of K"},
-      {s.rope != KV_ROPE_NONE, "RoPE"},
-      {s.kv_scale != KV_SCALE_NONE, "a quantised cache"},
       {s.mask_encoding != KV_MASK_NONE, "explicit masks"},
       {s.padding != 0, "padding in the cache"},
       {s.causal != KV_CAUSAL_BOTTOM_RIGHT, "other than bottom-right causal attention"},
@@ -26,12 +24,17 @@ Status check_offered(const kv_attention_shape& s) {
 
 StatusOr<AttentionShape> shape_of(const kv_attention_shape& s) {
   KVATTN_RETURN_IF_ERROR(check_offered(s));
-  const StatusOr<DType> dtype = dtype_of(s.kv_dtype);
-  if (!dtype.ok()) return dtype.status();
-  for (const DLDataType& other : {s.query_dtype, s.output_dtype}) {
-    if (std::memcmp(&other, &s.kv_dtype, sizeof other) != 0) {
-      return unsupported("engine: expected Q and O in the dtype of the cache");
-    }
+  const StatusOr<DType> dtype = dtype_of(s.query_dtype), stored = dtype_of(s.kv_dtype);
+  if (!dtype.ok() || !stored.ok()) return dtype.ok() ? stored.status() : dtype.status();
+  const bool has_codes = dtype_bytes(*stored) == 1;
+  if (dtype_bytes(*dtype) == 1 || (!has_codes && *stored != *dtype) ||
+      std::memcmp(&s.output_dtype, &s.query_dtype, sizeof s.output_dtype) != 0) {
+    return unsupported(
+        "engine: expected Q and O in one dtype of 16 or 32 bits, and the cache in "
+        "the same or in 8 bits");
+  }
+  if (s.kv_scale > KV_SCALE_PAGE || (s.kv_scale != KV_SCALE_NONE && !has_codes)) {
+    return refused("engine: expected scales 0 to 4, and none without codes, got ", s.kv_scale);
   }
   return AttentionShape{.query_heads = s.query_heads,
                         .kv_heads = s.kv_heads,
@@ -40,7 +43,12 @@ StatusOr<AttentionShape> shape_of(const kv_attention_shape& s) {
                         .dtype = *dtype,
                         .scale = s.scale,
                         .causal = Causal::kBottomRight,
-                        .softcap = s.softcap};
+                        .softcap = s.softcap,
+                        .cache_dtype = has_codes ? std::optional(*stored) : std::nullopt,
+                        .scales = static_cast<ScaleGranularity>(s.kv_scale),
+                        .rope = {.pairing = static_cast<Rope::Pairing>(s.rope),
+                                 .dims = s.rope_dims,
+                                 .theta = s.rope_theta}};
 }
 
 /// Of every query head of every layer, those of the draft model last.
@@ -56,6 +64,9 @@ StatusOr<std::vector<float>> head_values(const kv_engine_config& c, const char* 
 Status check_sizes(const kv_engine_config& c) {
   if (c.fill_qkv == nullptr || c.groups == nullptr || c.group_count == 0) {
     return refused("engine: expected fill_qkv and at least one group of layers");
+  }
+  if (c.shape != nullptr && c.shape->kv_scale != KV_SCALE_NONE && c.fill_scales == nullptr) {
+    return refused("engine: expected fill_scales, as the shape has scales");
   }
   // Within 31 bits each, so that products of two fit.
   for (uint32_t number :
@@ -73,18 +84,35 @@ StatusOr<DType> dtype_of(const DLDataType& dtype) {
     if (dtype.code == kDLFloat && dtype.bits == 16) return DType::kF16;
     if (dtype.code == kDLBfloat && dtype.bits == 16) return DType::kBF16;
     if (dtype.code == kDLFloat && dtype.bits == 32) return DType::kF32;
+    if (dtype.code == kDLFloat8_e4m3fn && dtype.bits == 8) return DType::kE4M3;
+    if (dtype.code == kDLFloat8_e5m2 && dtype.bits == 8) return DType::kE5M2;
+    if (dtype.code == kDLInt && dtype.bits == 8) return DType::kI8;
   }
-  return unsupported("expected fp16, bf16 or fp32, got type code ", int{dtype.code}, " with ",
-                     int{dtype.bits}, " bits and ", dtype.lanes, " lanes");
+  return unsupported("expected fp16, bf16, fp32, e4m3, e5m2 or int8, got type code ",
+                     int{dtype.code}, " with ", int{dtype.bits}, " bits and ", dtype.lanes,
+                     " lanes");
 }
 
 SlotLayout layout_of(const AttentionShape& shape) {
   const int64_t row = shape.head_dim * dtype_bytes(shape.dtype);
+  const int64_t stored = shape.head_dim * dtype_bytes(cache_dtype(shape));
   return {.query = shape.query_heads * row,
           .key = shape.kv_heads * row,
           .value = shape.kv_heads * row,
           .output = shape.query_heads * row,
+          .stored_key = shape.kv_heads * stored,
+          .stored_value = shape.kv_heads * stored,
+          .scales = shape.scales == ScaleGranularity::kNone ? 0 : shape.kv_heads,
           .query_heads = shape.query_heads};
+}
+
+CacheFormat format_of(const AttentionShape& shape) {
+  return {.given = shape.dtype,
+          .stored = cache_dtype(shape),
+          .scales = shape.scales,
+          .rope = shape.rope,
+          .kv_heads = shape.kv_heads,
+          .head_dim = shape.head_dim};
 }
 
 StatusOr<ParsedConfig> engine_config(const kv_engine_config& c) {
@@ -105,8 +133,9 @@ StatusOr<ParsedConfig> engine_config(const kv_engine_config& c) {
   cache.host_pages = PageCount(c.host_page_count);
   cache.page_slots = shape->page_slots;
   const int64_t layers = std::ranges::max(cache.groups, {}, &LayerGroup::layers).layers;
-  cache.page_bytes = ByteCount(shape->page_slots * layers * (layout.key + layout.value));
-  cache.dtype = shape->dtype;
+  cache.page_bytes =
+      ByteCount(shape->page_slots * layers * (layout.stored_key + layout.stored_value));
+  cache.dtype = cache_dtype(*shape);
   cache.batch_slots = static_cast<int32_t>(c.batch_slots);
   cache.requests = static_cast<int32_t>(c.request_max);
   cache.context_limit = SlotCount(c.context_limit);
@@ -114,6 +143,8 @@ StatusOr<ParsedConfig> engine_config(const kv_engine_config& c) {
   cache.steps_in_flight_max = static_cast<int>(std::min<uint32_t>(c.async_depth, 99)) + 1;
   cache.overcommit = c.overcommit;
   cache.prefix_index = c.prefix_cache != 0;
+  // Slots of two pages have scales of two tokens.
+  parsed.engine.whole_page_shifts = shape->scales == ScaleGranularity::kPage;
   parsed.engine.draft_layers = static_cast<int32_t>(c.draft_layers);
   parsed.engine.draft_pages = PageCount(c.draft_page_count);
   parsed.engine.async_depth = static_cast<int>(std::min<uint32_t>(c.async_depth, 99));

@@ -14,7 +14,13 @@ struct ParsedConfig {
 };
 StatusOr<ParsedConfig> engine_config(const kv_engine_config& config);
 
+/// The memory of the target's cache, or of the draft model's.
+StatusOr<std::unique_ptr<Store>> make_store(const kv_engine_config& config,
+                                            const ParsedConfig& parsed, bool draft);
+
 StatusOr<DType> dtype_of(const DLDataType& dtype);
 SlotLayout layout_of(const AttentionShape& shape);
+/// Without the scales of tensors and heads.
+CacheFormat format_of(const AttentionShape& shape);
 
 }  // namespace kvattn

@@ -60,18 +60,6 @@ Admission admission_of(const kv_admission& a, bool with_prompt) {
           .position_offset = a.position_offset};
 }
 
-/// The draft model's layers come last.
-HeadInputs heads_of(const HeadInputs& all, const AttentionShape& shape, bool draft,
-                    int64_t draft_layers) {
-  const auto part = [&](const std::vector<float>& values) {
-    const int64_t first = std::ssize(values) - draft_layers * shape.query_heads;
-    if (values.empty()) return values;
-    return draft ? std::vector<float>(values.begin() + first, values.end())
-                 : std::vector<float>(values.begin(), values.begin() + first);
-  };
-  return {.alibi_slopes = part(all.alibi_slopes), .sinks = part(all.sinks)};
-}
-
 kv_status supports(const kv_engine_config* config, kv_error* why) {
   Status status = check_struct("config", config);
   if (status.ok()) status = engine_config(*config).status();
@@ -86,15 +74,11 @@ kv_status create(const kv_engine_config* config, kv_engine** out, kv_error* why)
   auto made = std::unique_ptr<kv_engine>(
       new kv_engine{.model = StubModel(*config, layout), .layout = layout});
   EngineParts parts{.model = &made->model};
-  StatusOr<std::unique_ptr<Store>> target =
-      make_backend(store_size(parsed->engine.cache, layout), parsed->shape,
-                   heads_of(parsed->heads, parsed->shape, false, config->draft_layers));
+  StatusOr<std::unique_ptr<Store>> target = make_store(*config, *parsed, false);
   if (!target.ok()) return answer(target.status(), why);
   parts.target = *std::move(target);
   if (config->draft_layers > 0) {
-    StatusOr<std::unique_ptr<Store>> draft =
-        make_backend(store_size(draft_cache_config(parsed->engine), layout), parsed->shape,
-                     heads_of(parsed->heads, parsed->shape, true, config->draft_layers));
+    StatusOr<std::unique_ptr<Store>> draft = make_store(*config, *parsed, true);
     if (!draft.ok()) return answer(draft.status(), why);
     parts.draft = *std::move(draft);
   }
@@ -289,7 +273,11 @@ kv_status snapshot(kv_engine* e, uint32_t cache, kv_snapshot* out, kv_error* why
 
 Status read_at(kv_engine& e, uint32_t cache, const SlotPlace& place, const kv_slot_bytes* out) {
   KVATTN_RETURN_IF_ERROR(check_struct("slot bytes", out));
-  return e.engine->read(place, {.key = out->key, .value = out->value}, cache == KV_CACHE_DRAFT);
+  SlotBytes bytes{.key = out->key, .value = out->value};
+  if (e.layout.scales > 0) {
+    bytes.key_scales = out->key_scales, bytes.value_scales = out->value_scales;
+  }
+  return e.engine->read(place, bytes, cache == KV_CACHE_DRAFT);
 }
 
 StatusOr<Group> group_of(const PagedCacheConfig& c, uint32_t layer) {
@@ -326,8 +314,10 @@ Status read_range(kv_engine& e, uint32_t cache, RequestId request, uint64_t firs
                                     .layer = static_cast<int32_t>(layer),
                                     .slots = count},
                                    &rest));
-    rest.key = static_cast<std::byte*>(rest.key) + count * e.layout.key;
-    rest.value = static_cast<std::byte*>(rest.value) + count * e.layout.value;
+    rest.key = static_cast<std::byte*>(rest.key) + count * e.layout.stored_key;
+    rest.value = static_cast<std::byte*>(rest.value) + count * e.layout.stored_value;
+    if (rest.key_scales != nullptr) rest.key_scales += count * e.layout.scales;
+    if (rest.value_scales != nullptr) rest.value_scales += count * e.layout.scales;
     at += count;
   }
   return {};

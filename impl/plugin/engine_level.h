@@ -29,15 +29,18 @@ class StubModel final : public Model {
   Status project(const LayerCall& call) override;
 
  private:
-  static int64_t place_of(const BatchRow& row, int64_t slot);
+  Status fill_scales(const kv_token& token, int64_t row);
   Status fill(const kv_token& token, void* q, void* k, void* v);
 
   kv_fill_qkv fill_qkv_;
+  kv_fill_scales fill_scales_;
   void* harness_;
   SlotLayout layout_;
   bool is_dependent_;  // what a layer is asked for depends on outputs of the one before
   const kv_step* step_ = nullptr;
-  std::vector<std::byte> query_, key_, value_;  // of one layer
+  std::vector<std::byte> query_, key_, value_;    // of one layer
+  std::vector<float> key_scales_, value_scales_;  // of each row of K and V
+  std::vector<float> head_scales_;                // of K, then V, of one token
 };
 
 /// kv_snapshot and all that it points to.

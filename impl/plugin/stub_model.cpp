@@ -6,6 +6,7 @@ namespace kvattn {
 
 StubModel::StubModel(const kv_engine_config& config, const SlotLayout& layout)
     : fill_qkv_(config.fill_qkv),
+      fill_scales_(config.fill_scales),
       harness_(config.harness),
       layout_(layout),
       is_dependent_(config.dependent_layers != 0) {
@@ -13,6 +14,8 @@ StubModel::StubModel(const kv_engine_config& config, const SlotLayout& layout)
   query_.resize(rows * layout.query);
   key_.resize(rows * layout.key);
   value_.resize(rows * layout.value);
+  key_scales_.resize(rows), value_scales_.resize(rows);
+  head_scales_.resize(2 * layout.scales);
 }
 
 Status StubModel::fill(const kv_token& token, void* q, void* k, void* v) {
@@ -23,14 +26,16 @@ Status StubModel::fill(const kv_token& token, void* q, void* k, void* v) {
   return {};
 }
 
-// Behind its ancestors alone, where it is a branch of a tree.
-int64_t StubModel::place_of(const BatchRow& row, int64_t slot) {
-  if (row.tree_parents.empty() || slot < row.first_slot) return slot;
-  int64_t depth = 0;
-  for (int32_t p = row.tree_parents[slot - row.first_slot]; p >= 0; p = row.tree_parents[p]) {
-    ++depth;
+// A token, and a page, has one for all heads.
+Status StubModel::fill_scales(const kv_token& token, int64_t row) {
+  float* value = head_scales_.data() + layout_.scales;
+  if (const kv_status status = fill_scales_(harness_, &token, head_scales_.data(), value);
+      status != KV_OK) {
+    return failed("fill_scales: status ", int{status}, " for request ", token.request);
   }
-  return row.first_slot + depth;
+  key_scales_[row] = head_scales_[0];
+  value_scales_[row] = *value;
+  return {};
 }
 
 Status StubModel::project(const LayerCall& call) {
@@ -46,7 +51,7 @@ Status StubModel::project(const LayerCall& call) {
       const kv_token token = {.struct_bytes = sizeof token,
                               .request = index_of(row.request),
                               .history = asked.histories[named - (row.length() - slot)],
-                              .position = row.position_offset + place_of(row, slot),
+                              .position = row.position(slot),
                               .layer = static_cast<uint32_t>(call.layer),
                               .draft = call.draft};
       const int64_t append = slot - row.first_slot;
@@ -56,9 +61,16 @@ Status StubModel::project(const LayerCall& call) {
           token, query < 0 ? nullptr : query_.data() + (row.query_begin + query) * layout_.query,
           append < 0 ? nullptr : key_.data() + append_row * layout_.key,
           append < 0 ? nullptr : value_.data() + append_row * layout_.value));
+      const bool wants_scales = append >= 0 && call.tensors.key_scales != nullptr;
+      if (wants_scales) KVATTN_RETURN_IF_ERROR(fill_scales(token, append_row));
     }
   }
   Store& store = *call.store;
+  if (call.tensors.key_scales != nullptr) {
+    const ByteCount bytes(batch.appended * int64_t{sizeof(float)});
+    KVATTN_RETURN_IF_ERROR(store.upload(call.tensors.key_scales, key_scales_.data(), bytes));
+    KVATTN_RETURN_IF_ERROR(store.upload(call.tensors.value_scales, value_scales_.data(), bytes));
+  }
   KVATTN_RETURN_IF_ERROR(
       store.upload(call.tensors.key, key_.data(), ByteCount(batch.appended * layout_.key)));
   KVATTN_RETURN_IF_ERROR(

@@ -10,9 +10,21 @@ uint64_t pages_for(uint64_t slots, uint64_t page_slots) {
   return (slots + page_slots - 1) / page_slots;
 }
 
+Shape as_stored(Shape shape, Fault fault) {
+  if (fault != Fault::kOtherPairing || shape.rope.pairing == RopePairing::kNone) return shape;
+  const bool is_neox = shape.rope.pairing == RopePairing::kNeox;
+  shape.rope.pairing = is_neox ? RopePairing::kInterleaved : RopePairing::kNeox;
+  return shape;
+}
+
 }  // namespace
 
-PlainEngine::PlainEngine(const Case& c, Fault fault) : case_(c), fault_(fault), content_(c) {
+PlainEngine::PlainEngine(const Case& c, Fault fault, ShiftedKey shifted)
+    : case_(c),
+      fault_(fault),
+      shifted_(shifted),
+      content_(c),
+      store_(c, as_stored(c.shape, fault)) {
   target_.page_count = c.pool.page_count;
   target_.groups = cache_groups(c).size();
   draft_.page_count = c.engine->draft_page_count;
@@ -131,6 +143,30 @@ void PlainEngine::release(Cache& cache, Side& side, uint64_t length) {
   side.slots.resize(std::min<size_t>(side.slots.size(), length));
 }
 
+// A page has the scale of the token in its first slot.
+PlainCell PlainEngine::cell_of(const Cache& cache, uint32_t page, uint64_t slot,
+                               const StoredToken& token) {
+  const PlainCell& first = cache.cells[page][0];
+  const bool is_page = case_.shape.kv_scale == KvScale::kPage;
+  const bool keeps = slot > 0 || (fault_ == Fault::kStaleScale && first.scale_history != 0);
+  return {.token = token,
+          .turned_too_far = turns_too_far_ ? 1 : 0,
+          .scale_history = is_page && keeps ? first.scale_history : token.history};
+}
+
+PlainEngine::Cells& PlainEngine::last_page(Cache& cache, const Side& side, size_t group) {
+  return cache.cells[side.tables[group].back()];
+}
+
+// K of the slots from `begin` on, of which `gap` before them are gone.
+void PlainEngine::turn_back(std::vector<StoredToken>& slots, uint64_t begin, int64_t gap) {
+  for (uint64_t i = begin; i < slots.size(); ++i) {
+    slots[i].turned_back += gap;
+    const int64_t turned = fault_ == Fault::kShiftTurnsLess ? gap - 1 : gap;
+    store_.note_turned(slots[i], {.gap = gap, .turned = turned});
+  }
+}
+
 // Appends the slots; the pages are there.
 void PlainEngine::put(Cache& cache, Side& side, const std::vector<StoredToken>& slots) {
   const uint64_t page_slots = case_.pool.page_slots;
@@ -140,9 +176,10 @@ void PlainEngine::put(Cache& cache, Side& side, const std::vector<StoredToken>& 
     side.slots.push_back(token);
     for (auto& table : side.tables) {
       if (slot % page_slots == 0) table.push_back(take(cache));
-      cache.cells[table.back()][slot % page_slots] = token;
+      PlainCell& cell = cache.cells[table.back()][slot % page_slots];
+      cell = cell_of(cache, table.back(), slot % page_slots, token);
       if (fault_ == Fault::kWriteOtherToken && slot > 0 && slots.size() == 1) {
-        cache.cells[table.back()][slot % page_slots] = side.slots[slot - 1];
+        cell.token = side.slots[slot - 1];
       }
     }
   }
@@ -244,8 +281,8 @@ Result<EngineState> PlainEngine::snapshot(CacheKind kind) {
 }
 
 // The i-th slot of a place.
-const StoredToken& PlainEngine::cell(const Cache& cache, const SlotPlace& place, uint32_t i,
-                                     size_t group, bool draft) {
+const PlainCell& PlainEngine::cell(const Cache& cache, const SlotPlace& place, uint32_t i,
+                                   size_t group, bool draft) {
   uint32_t page = place.holder;
   uint64_t slot = place.slot + i;
   if (!place.by_page) {
@@ -272,15 +309,21 @@ std::vector<SlotBytes> PlainEngine::read(CacheKind kind, std::span<const SlotPla
     ContentLayer layer{.layer = place.layer, .draft = draft};
     const bool swaps = fault_ == Fault::kLayersSwapped && case_.shape.layers > 1 && !draft;
     if (swaps && layer.layer < 2) layer.layer = 1 - layer.layer;
-    const size_t key_bytes = content_.key_bytes(), value_bytes = content_.value_bytes();
+    const size_t key_bytes = content_.stored_key_bytes();
+    const size_t value_bytes = content_.stored_value_bytes();
+    const size_t scales = content_.has_scales() ? case_.shape.kv_heads : 0;
     bytes.key.resize(place.slots * key_bytes);
     bytes.value.resize(place.slots * value_bytes);
+    bytes.key_scales.resize(place.slots * scales);
+    bytes.value_scales.resize(place.slots * scales);
     for (uint32_t i = 0; i < place.slots; ++i) {
       const auto key = std::span(bytes.key).subspan(i * key_bytes, key_bytes);
       const auto value = std::span(bytes.value).subspan(i * value_bytes, value_bytes);
-      const StoredToken& token = cell(cache, place, i, group, draft);
-      content_.key(token, layer, key);
-      content_.value(token, layer, value);
+      const PlainCell& stored = cell(cache, place, i, group, draft);
+      store_.write(stored, layer, false, key,
+                   std::span(bytes.key_scales).subspan(i * scales, scales));
+      store_.write(stored, layer, true, value,
+                   std::span(bytes.value_scales).subspan(i * scales, scales));
       if (fault_ == Fault::kValueIsKey) std::ranges::copy(key.first(value_bytes), value.begin());
     }
   }

@@ -1,7 +1,7 @@
 // Purpose: the plainest engine that keeps the contract, and one wrong in a chosen way.
 // Contract: forks copy, the prefix cache publishes first pages only and is never hit, windows let
 // nothing go, steps take effect at once but pages wait for them. Slots hold tokens; bytes are made
-// when they are read.
+// when they are read (plain_store.h), turned and quantised where the case says so.
 // Example:  PlainEngine engine(c, Fault::kLeakOnCancel);  run_history(c, engine, {});
 #pragma once
 
@@ -10,6 +10,7 @@
 
 #include "harness/engine/engine.h"
 #include "harness/history/model.h"
+#include "harness/history/testing/plain_store.h"
 
 namespace kv {
 
@@ -42,19 +43,32 @@ enum class Fault : uint8_t {
   kLeakBatchSlot,       // ... and nobody knows
   kAdmitAnything,       // worst cases are not counted
   kPublishSpeculation,  // tokens that may be taken back are published
+  // Of engines whose append turns or quantises:
+  kOtherPairing,       // the other pairs are turned
+  kTurnAfterResume,    // what is appended after a resume is turned one position too far
+  kTurnAfterRollback,  // ... after a truncate
+  kStaleScale,         // a page that is used again keeps the scale that it had
+  kScaleOfFirstPage,   // a copied page takes the scale of the request's first one
+  kMoveRoundsAgain,    // bytes that come back from the host are others, though admissible
+  kShiftTurnsLess,     // a shift turns K one position too little
+  kShiftAcrossScales,  // a shift moves slots to pages with other scales
 };
+
+/// What a shift does with the K that it moves: see kv_engine_level::shift_turns.
+enum class ShiftedKey : uint8_t { kStays, kIsTurned };
 
 class PlainEngine final : public Engine {
  public:
-  PlainEngine(const Case& c, Fault fault);
+  PlainEngine(const Case& c, Fault fault, ShiftedKey shifted = ShiftedKey::kStays);
 
   Answer perform(const Call& call) override;
   Result<EngineState> snapshot(CacheKind cache) override;
   std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) override;
+  bool shift_turns() const override { return shifted_ == ShiftedKey::kIsTurned; }
 
  private:
-  using Cells = std::vector<StoredToken>;  // [slot of a page]
-  struct Side {                            // of one request in one cache
+  using Cells = std::vector<PlainCell>;  // [slot of a page]
+  struct Side {                          // of one request in one cache
     std::vector<StoredToken> slots;
     std::vector<std::vector<uint32_t>> tables;  // [group]
   };
@@ -77,7 +91,9 @@ class PlainEngine final : public Engine {
     uint64_t recompute = 0;
     uint64_t tree_begin = 0;  // slots from here on may be branches
     uint64_t settled = 0;     // slots before this one are not speculative
+    bool turns_too_far = false;
   };
+  static constexpr const char* kBranches = "a tree waits for one of its paths";
   static bool has_branches(const Request& r);
 
   Answer act(const call::Admit& admit);
@@ -117,12 +133,18 @@ class PlainEngine final : public Engine {
   void unpublish(Cache& cache, const Side& side, uint64_t length);
   void publish();
   void end_steps(uint64_t number);
-  const StoredToken& cell(const Cache& cache, const SlotPlace& place, uint32_t i, size_t group,
-                          bool draft);
+  PlainCell cell_of(const Cache& cache, uint32_t page, uint64_t slot, const StoredToken& token);
+  void turn_back(std::vector<StoredToken>& slots, uint64_t begin, int64_t gap);
+  Cells& last_page(Cache& cache, const Side& side, size_t group);
+  const PlainCell& cell(const Cache& cache, const SlotPlace& place, uint32_t i, size_t group,
+                        bool draft);
 
   const Case& case_;
   Fault fault_;
+  ShiftedKey shifted_;
   Content content_;
+  PlainStore store_;
+  bool turns_too_far_ = false;  // what is put now
   Cache target_, draft_;
   std::map<RequestId, Request> requests_;
   std::vector<uint32_t> host_free_;

@@ -22,8 +22,6 @@ Answer PlainEngine::act(const call::Admit& admit) {
 
 namespace {
 
-constexpr const char* kBranches = "a tree waits for one of its paths";
-
 bool is_chain(const std::vector<int32_t>& parents) {
   for (size_t i = 0; i < parents.size(); ++i) {
     if (parents[i] != static_cast<int32_t>(i) - 1) return false;
@@ -100,7 +98,9 @@ Answer PlainEngine::act(const call::Step& step) {
                                     static_cast<int64_t>(row.length + depth_of(row, i))});
     }
     if (!step.draft && !row.tree_parents.empty()) r.tree_begin = row.length;
+    turns_too_far_ = r.turns_too_far;
     put(cache, side, tokens);
+    turns_too_far_ = false;
     if (!step.draft && row.append > 0) r.settled = row.length + row.append - row.speculative;
   }
   flying_.push_back(++launched_);
@@ -147,6 +147,12 @@ Answer PlainEngine::act(const call::Fork& fork) {
     if (!room) return no_room();
     put(target_, child.target, parent->target.slots);
     put(draft_, child.draft, parent->draft.slots);
+  }
+  if (fault_ == Fault::kScaleOfFirstPage && child.target.slots.size() % case_.pool.page_slots > 0) {
+    const uint32_t first_page = child.target.tables[0][0];
+    for (PlainCell& cell : last_page(target_, child.target, 0)) {
+      cell.scale_history = target_.cells[first_page][0].scale_history;
+    }
   }
   const auto& pages = child.target.tables[0];
   if (fault_ == Fault::kCountTooHigh && !pages.empty()) ++target_.references[pages[0]];
@@ -210,7 +216,7 @@ Answer PlainEngine::act(const call::Reorder& reorder) {
     }
     if (fault_ == Fault::kReorderOnlyTables && !r.target.slots.empty()) {
       const auto other = before[(i + 1) % before.size()].target.slots;
-      if (!other.empty()) target_.cells[r.target.tables[0][0]][0] = other[0];
+      if (!other.empty()) target_.cells[r.target.tables[0][0]][0].token = other[0];
     }
   }
   return {};
@@ -221,6 +227,7 @@ Answer PlainEngine::act(const call::Truncate& truncate) {
   if (r == nullptr) return refuse("the request is not active");
   if (truncate.length > r->target.slots.size()) return refuse("it is not that long");
   if (fault_ == Fault::kTruncateNothing) return {};
+  r->turns_too_far |= fault_ == Fault::kTurnAfterRollback;
   unpublish(target_, r->target, truncate.length);
   release(target_, r->target, truncate.length);
   r->tree_begin = std::min(r->tree_begin, truncate.length);
@@ -234,6 +241,12 @@ Answer PlainEngine::act(const call::Shift& shift) {
   if (r == nullptr) return refuse("the request is not active");
   if (shift.begin >= shift.end || shift.end > r->target.slots.size())
     return refuse("no such range");
+  const uint64_t page = case_.pool.page_slots;
+  const bool whole_pages = shift.begin % page == 0 && shift.end % page == 0;
+  if (case_.shape.kv_scale == KvScale::kPage && !whole_pages &&
+      fault_ != Fault::kShiftAcrossScales) {
+    return refuse("pages have scales: no part of one can be moved");
+  }
   const bool branches = has_branches(*r);
   if (branches && shift.begin < r->tree_begin) return refuse(kBranches);
   for (auto [cache, side] : {std::tuple(&target_, &r->target), std::tuple(&draft_, &r->draft)}) {
@@ -244,6 +257,8 @@ Answer PlainEngine::act(const call::Shift& shift) {
   unpublish(target_, r->target, shift.begin);
   for (auto [cache, side] : {std::tuple(&target_, &r->target), std::tuple(&draft_, &r->draft)}) {
     std::vector<StoredToken> slots = side->slots;
+    const bool turns = shift_turns() && !(branches && shift.begin >= r->tree_begin);
+    if (turns) turn_back(slots, shift.end, static_cast<int64_t>(shift.end - shift.begin));
     const auto begin = std::min<uint64_t>(shift.begin, slots.size());
     const auto end = std::min<uint64_t>(shift.end, slots.size());
     if (fault_ == Fault::kShiftKeepsBytes) {
@@ -287,114 +302,6 @@ Answer PlainEngine::act(const call::Cancel& cancel) {
 Answer PlainEngine::act(const call::Finish& finish) {
   if (active(finish.request) == nullptr) return refuse("the request is not active");
   return act(call::Cancel{finish.request});
-}
-
-Answer PlainEngine::act(const call::Preempt& preempt) {
-  Request* r = active(preempt.request);
-  if (r == nullptr) return refuse("the request is not active");
-  if (has_branches(*r)) return refuse(kBranches);
-  if (preempt.swap) {
-    uint64_t pages = 0;
-    for (const auto& table : r->target.tables) pages += table.size();
-    if (pages > host_free_.size()) return no_room();
-    for (const auto& table : r->target.tables) {
-      auto& host = r->host.emplace_back();
-      for (size_t p = 0; p < table.size(); ++p) {
-        host.push_back(host_free_.back());
-        host_free_.pop_back();
-      }
-    }
-  }
-  r->life = preempt.swap ? Life::kSwapped : Life::kPreempted;
-  r->batch_slot = -1;
-  const std::vector<StoredToken> kept = r->target.slots;
-  release(target_, r->target, 0);
-  release(draft_, r->draft, 0);
-  r->recompute = kept.size();
-  if (preempt.swap) r->target.slots = kept;
-  if (!preempt.swap) r->settled = 0;
-  return {};
-}
-
-Answer PlainEngine::act(const call::Resume& resume) {
-  Request* r = find(resume.request);
-  if (r == nullptr || r->life == Life::kActive) return refuse("nothing to resume");
-  const int32_t slot = free_batch_slot();
-  std::vector<StoredToken> kept;
-  if (r->life == Life::kSwapped) kept = r->target.slots;
-  Side empty;
-  if (slot < 0 || !fits_budget(worst_pages(*r)) ||
-      !can_take(target_, pages_missing(empty, kept.size()) * target_.groups)) {
-    return no_room();
-  }
-  for (const auto& table : r->host) {
-    host_free_.insert(host_free_.end(), table.begin(), table.end());
-  }
-  r->host.clear();
-  r->target.slots.clear();
-  put(target_, r->target, kept);
-  if (fault_ == Fault::kSwapLosesPage && !kept.empty()) {
-    target_.cells[r->target.tables[0].back()].assign(case_.pool.page_slots, StoredToken{});
-  }
-  r->life = Life::kActive;
-  r->batch_slot = slot;
-  return admitted(*r);
-}
-
-Answer PlainEngine::act(const call::Evict& evict) {
-  Answer answer;
-  for (; answer.evicted < evict.pages && !target_.cached.empty(); ++answer.evicted) {
-    target_.free.push_back(target_.cached.front());
-    target_.published.erase(target_.cached.front());
-    target_.cached.erase(target_.cached.begin());
-  }
-  return answer;
-}
-
-Answer PlainEngine::act(const call::Defrag&) {
-  return flying_.empty() ? Answer{} : refuse("a step is in flight");
-}
-
-Answer PlainEngine::act(const call::Save& save) {
-  Request* r = active(save.request);
-  if (r == nullptr) return refuse("the request is not active");
-  if (has_branches(*r)) return refuse(kBranches);
-  const uint64_t number = saved_.size() + 1;
-  saved_[number] = *r;
-  Answer answer;
-  answer.saved.resize(16);
-  std::memcpy(answer.saved.data(), &number, 8);
-  std::memcpy(answer.saved.data() + 8, &number, 8);
-  return answer;
-}
-
-Answer PlainEngine::act(const call::Restore& restore) {
-  uint64_t number = 0, again = 0;
-  const bool anything = fault_ == Fault::kRestoreAnything;
-  if (restore.bytes.size() >= 8) std::memcpy(&number, restore.bytes.data(), 8);
-  if (restore.bytes.size() == 16) std::memcpy(&again, restore.bytes.data() + 8, 8);
-  const bool sound = number == again && saved_.contains(number);
-  if (!sound && !(anything && saved_.contains(number))) return refuse("the bytes are damaged");
-  if (find(restore.admission.request) != nullptr) return refuse("the request exists already");
-  const Request& saved = saved_[number];
-  const int32_t slot = free_batch_slot();
-  Request r{.admission = restore.admission, .batch_slot = slot, .tree_begin = saved.tree_begin};
-  const uint64_t pages = pages_missing(r.target, saved.target.slots.size()) * target_.groups;
-  if (slot < 0 || requests_.size() >= case_.engine->request_max || !fits_budget(worst_pages(r)) ||
-      !can_take(target_, pages)) {
-    return no_room();
-  }
-  r.handle = ++handles_;
-  r.settled = saved.target.slots.size();
-  r.target.tables.resize(target_.groups);
-  r.draft.tables.resize(1);
-  put(target_, r.target, saved.target.slots);
-  return admitted(requests_[restore.admission.request] = std::move(r));
-}
-
-Answer PlainEngine::act(const call::FailAllocation& fail) {
-  failing_ = fail.nth;
-  return {};
 }
 
 }  // namespace kv

@@ -40,6 +40,7 @@
 #include <span>
 #include <string_view>
 
+#include "kvattn/cache_format.h"
 #include "kvattn/status.h"
 #include "kvattn/tensor.h"
 
@@ -57,27 +58,6 @@ enum class MaskEncoding : uint8_t {
   kBoolKeep,    // true: slot visible
   kBoolBlock,   // true: slot hidden
   kAdditive,    // fp32, fp16 or bf16, added to the logit; -inf or the lowest finite value: hidden
-};
-
-/// Which slots share a dequantisation scale of an 8-bit cache; K and V have scales of their own.
-enum class ScaleGranularity : uint8_t {
-  kNone,    // an element is its code
-  kTensor,  // fp32 [1]
-  kHead,    // [kv_heads]
-  kToken,   // [pages, page_slots]: of the slot that a token lies in
-  kPage,    // [pages]
-};
-
-/// Rotary position embedding: pair i of the leading `dims` dimensions of Q and K turns by the angle
-/// position * theta^(-2i / dims). K is stored turned.
-struct Rope {
-  enum class Pairing : uint8_t {
-    kNone,
-    kNeox,         // (i, i + dims / 2)
-    kInterleaved,  // (2i, 2i + 1)
-  } pairing = Pairing::kNone;
-  int64_t dims = 0;  // even, up to head_dim; 0 exactly without a pairing
-  double theta = 10000;
 };
 
 /// What all calls of one model have in common.

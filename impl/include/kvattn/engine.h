@@ -46,7 +46,8 @@ struct EngineConfig {
   PagedCacheConfig cache;
   int32_t draft_layers = 0;  // 0: there is no draft model
   PageCount draft_pages;
-  int async_depth = 0;  // up to kStepsInFlightMax - 1
+  int async_depth = 0;             // up to kStepsInFlightMax - 1
+  bool whole_page_shifts = false;  // slots cannot change pages: pages have scales
 };
 /// What an engine is made of; the draft store only with a draft model.
 struct EngineParts {

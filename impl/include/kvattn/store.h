@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "kvattn/cache_format.h"
 #include "kvattn/paged_cache.h"
 #include "kvattn/status.h"
 #include "kvattn/units.h"
@@ -40,6 +41,8 @@ struct BatchRow {
   std::array<std::span<const Page>, kGroupsMax> tables = {};
   std::array<int64_t, kGroupsMax> kept_from = {};  // slot
   int64_t length() const { return first_slot + appended; }
+  /// Of one of the last slots; a branch of a tree stands behind its ancestors alone.
+  int64_t position(int64_t slot) const;
 };
 struct Batch {
   std::span<const BatchRow> rows;
@@ -50,11 +53,15 @@ struct Batch {
 /// Bytes of one row of each tensor.
 struct SlotLayout {
   int64_t query = 0, key = 0, value = 0, output = 0;
+  int64_t stored_key = 0, stored_value = 0;  // of one slot, in the cache
+  int64_t scales = 0;                        // of K, and of V, fp32; 0: there are none
   int64_t query_heads = 0;
 };
 /// Where Q, K and V of a layer go, in the Store's memory.
 struct StepTensors {
   void *query = nullptr, *key = nullptr, *value = nullptr;
+  /// fp32 [rows of K], where tokens or pages have scales: of the row's token.
+  void *key_scales = nullptr, *value_scales = nullptr;
 };
 struct SlotPlace {
   Page page = kNoPage;
@@ -63,10 +70,12 @@ struct SlotPlace {
   int64_t slots = 1;  // from there on, of the same page
 };
 struct SlotBytes {
-  void *key = nullptr, *value = nullptr;  // host: [slots, kv_heads, head_dim]
+  void *key = nullptr, *value = nullptr;  // host: [slots, kv_heads, head_dim], as stored
+  /// host: fp32 [slots, kv_heads], wherever they lie; nullptr: not wanted.
+  void *key_scales = nullptr, *value_scales = nullptr;
 };
 struct ConstSlotBytes {
-  const void *key = nullptr, *value = nullptr;
+  const void *key = nullptr, *value = nullptr, *key_scales = nullptr, *value_scales = nullptr;
 };
 struct LayerResult {
   void* output = nullptr;  // host: [query rows without PAD, query_heads, head_dim]
@@ -112,10 +121,11 @@ struct StoreSize {
   int32_t batch_slots = 1;
   SlotCount context_limit, step_slots_max;
   SlotLayout layout;
+  CacheFormat format = {};
 };
 StoreSize store_size(const PagedCacheConfig& config, const SlotLayout& layout);
 
-/// In host memory: appends, copies and reads; attention is not offered.
+/// In host memory: appends (rotates, quantises), copies and reads; attention is not offered.
 std::unique_ptr<Store> make_host_store(const StoreSize& size);
 
 }  // namespace kvattn
