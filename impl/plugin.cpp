@@ -15,7 +15,7 @@ using namespace kvattn;
 
 constexpr uint32_t kPromisesOfBoth = KV_PROMISE_DETERMINISTIC | KV_PROMISE_BATCH | KV_PROMISE_PAGE |
                                      KV_PROMISE_LAYOUT | KV_PROMISE_HEAD | KV_PROMISE_CHANNEL |
-                                     KV_PROMISE_SCALE;
+                                     KV_PROMISE_SCALE | KV_PROMISE_MASK | KV_PROMISE_GRAPH;
 #ifdef KVATTN_BATCH_INVARIANT
 constexpr bool kBatchInvariant = true;
 constexpr const char* kName = "kvattn-invariant";

@@ -61,10 +61,9 @@ struct Mask {
 };
 
 enum class PageOrder : uint8_t { kIdentity, kReversed, kShuffled, kFarApart };
-enum class CacheLayout : uint8_t {
-  kSlotHead,
-  kHeadSlot
-};  // [page][slot][head] or [page][head][slot]
+/// [page][slot][head]; [page][head][slot]; or [page][slot][K or V][head], and Q, K, V and O of a
+/// step are then views, too: each token's row is followed by as many bytes that are none of theirs.
+enum class CacheLayout : uint8_t { kSlotHead, kHeadSlot, kInterleaved };
 enum class Poison : uint8_t { kUndefined, kFiniteHuge, kNan };
 struct Pool {
   uint32_t page_slots = 16;  // a power of two, 1..256
@@ -288,6 +287,7 @@ struct Exec {
   /// The image is a pure function of the case and the seed.
   std::string relation;
   uint64_t relation_seed = 0;
+  bool graph = false;  // attend is captured into a graph, and the graph is launched
   bool operator==(const Exec&) const = default;
 };
 

@@ -55,8 +55,8 @@ inline Case full_case() {
            op::Complete{2},
            op::FailAllocation{3},
            op::Hostile{op::Hostile::Kind::kForeignHandle, b}};
-  c.exec = {"split",        64,      24, 0xfedcba9876543210, Rounding::kMmaHopper, 42, 32,
-            {"first.json"}, "pages", 9};
+  c.exec = {"split", 64, 24,  0xfedcba9876543210, Rounding::kMmaHopper, 42, 32, {"first.json"},
+            "pages", 9,  true};
   c.engine = {.groups = {{1, -1}, {1, 128}},
               .host_page_count = 5,
               .batch_slots = 3,

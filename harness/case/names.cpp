@@ -19,7 +19,7 @@ KV_NAME_TABLE(KvScale, kPage, "none", "tensor", "head", "token", "page")
 KV_NAME_TABLE(Causal, kBottomRight, "none", "top_left", "bottom_right")
 KV_NAME_TABLE(MaskEncoding, kAdditive, "none", "packed_bits", "bool_keep", "bool_block", "additive")
 KV_NAME_TABLE(PageOrder, kFarApart, "identity", "reversed", "shuffled", "far_apart")
-KV_NAME_TABLE(CacheLayout, kHeadSlot, "slot_head", "head_slot")
+KV_NAME_TABLE(CacheLayout, kInterleaved, "slot_head", "head_slot", "interleaved")
 KV_NAME_TABLE(Poison, kNan, "undefined", "finite_huge", "nan")
 KV_NAME_TABLE(Design, kConstantValue, "normal", "uniform_exact", "dyadic", "subset_select",
               "sparse_code", "boundary_needles", "ascending", "large_scores", "census",

@@ -139,6 +139,7 @@ void fields(auto& walk, S& exec) {
                 Text{limits::kPathBytesMax});
   walk.optional("relation", exec.relation, Text{limits::kNameBytesMax});
   walk.optional("relation_seed", exec.relation_seed, kAnyU64);
+  walk.optional("graph", exec.graph, Flag{});
 }
 
 template <Of<CacheGroup> S>

@@ -48,6 +48,7 @@ std::string settings(const Case& c) {
     out += fmt::format(", in parts of {} slots, merged", c.exec.cascade_slots);
   }
   if (c.exec.split_slots > 0) out += fmt::format(", splits of {} slots", c.exec.split_slots);
+  if (c.exec.graph) out += ", from a graph";
   if (c.engine) {
     const EngineLevel& e = *c.engine;
     out += fmt::format(

@@ -29,6 +29,8 @@ class Importer {
   Result<Imported> run() {
     KV_ASSIGN_OR_RETURN(settings_, settings_of(file_, options_.settings, options_.name));
     assume_missing();
+    if (settings_.layout == CacheLayout::kInterleaved)
+      return bad_input("layout: expected slot_head or head_slot, got interleaved");
     KV_ASSIGN_OR_RETURN(layout_,
                         find_layout(file_, {options_.prefix, *settings_.layout}, options_.name));
     KV_RETURN_IF_ERROR(check_sizes());

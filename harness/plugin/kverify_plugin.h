@@ -252,11 +252,14 @@ enum {
   KV_PROMISE_PAGE = 4,          /* any physical page placement */
   KV_PROMISE_SPLIT = 8,         /* any split size */
   KV_PROMISE_CHUNK = 16,        /* prefill whole, in chunks, or token by token */
-  KV_PROMISE_LAYOUT = 32,       /* any strides of the cache */
+  KV_PROMISE_LAYOUT = 32,       /* any strides of the cache, and of Q, K, V and O */
   KV_PROMISE_HEAD = 64,         /* a KV head with its query heads at any index; K and V repeated for
                                    each query head instead of shared */
   KV_PROMISE_CHANNEL = 128,     /* a channel of V at any index */
-  KV_PROMISE_SCALE = 256        /* K times a power of two and scale divided by it */
+  KV_PROMISE_SCALE = 256,       /* K times a power of two and scale divided by it */
+  KV_PROMISE_MASK = 512,        /* a mask in any encoding: the same keys hidden */
+  KV_PROMISE_GRAPH = 1024       /* attend may be captured into a graph; launched from there, as
+                                   often as one likes, it gives what the call gave */
 };
 
 typedef struct kv_conventions {

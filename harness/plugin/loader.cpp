@@ -101,7 +101,7 @@ Result<void> check_conventions(const kv_conventions& c) {
   KV_RETURN_IF_ERROR(check_convention("lse_layout", c.lse_layout, KV_LSE_HEAD_MAJOR));
   KV_RETURN_IF_ERROR(check_convention("empty_row_lse", c.empty_row_lse, KV_EMPTY_LSE_UNSPECIFIED));
   KV_RETURN_IF_ERROR(check_convention("pad_rows", c.pad_rows, KV_PAD_ROWS_UNSPECIFIED));
-  return check_convention("promises", c.promises, 2 * KV_PROMISE_SCALE - 1);
+  return check_convention("promises", c.promises, 2 * KV_PROMISE_GRAPH - 1);
 }
 
 Result<void> check_kernel_level(const kv_kernel_level& level) {

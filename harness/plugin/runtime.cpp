@@ -39,6 +39,12 @@ Result<void> find_functions(CudaRuntime& r) {
   find(r.handle, "cudaStreamCreateWithFlags", r.create_stream, missing);
   find(r.handle, "cudaStreamDestroy", r.destroy_stream, missing);
   find(r.handle, "cudaStreamSynchronize", r.synchronize_stream, missing);
+  find(r.handle, "cudaStreamBeginCapture", r.begin_capture, missing);
+  find(r.handle, "cudaStreamEndCapture", r.end_capture, missing);
+  find(r.handle, "cudaGraphInstantiate", r.instantiate_graph, missing);
+  find(r.handle, "cudaGraphLaunch", r.launch_graph, missing);
+  find(r.handle, "cudaGraphDestroy", r.destroy_graph, missing);
+  find(r.handle, "cudaGraphExecDestroy", r.destroy_graph_launch, missing);
   find(r.handle, "cudaGetLastError", r.last_error, missing);
   find(r.handle, "cudaGetDeviceCount", r.device_count, missing);
   find(r.handle, "cudaMemGetInfo", r.memory_info, missing);

@@ -36,6 +36,12 @@ struct CudaRuntime {
   int (*create_stream)(void** stream, unsigned flags) = nullptr;
   int (*destroy_stream)(void* stream) = nullptr;
   int (*synchronize_stream)(void* stream) = nullptr;
+  int (*begin_capture)(void* stream, int mode) = nullptr;
+  int (*end_capture)(void* stream, void** graph) = nullptr;
+  int (*instantiate_graph)(void** launchable, void* graph, unsigned long long flags) = nullptr;
+  int (*launch_graph)(void* launchable, void* stream) = nullptr;
+  int (*destroy_graph)(void* graph) = nullptr;
+  int (*destroy_graph_launch)(void* launchable) = nullptr;
   int (*last_error)() = nullptr;
   int (*device_count)(int* count) = nullptr;
   int (*memory_info)(size_t* free_bytes, size_t* total_bytes) = nullptr;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <tuple>
@@ -132,6 +133,32 @@ class Comparison {
   const Image& image_;
 };
 
+bool is_same_page(const PageImage& a, const PageImage& b) {
+  return a.layer == b.layer && a.value == b.value && a.page == b.page;
+}
+
+std::optional<Failure> page_failure(const Seen& base, const OpObservation& op,
+                                    const PageImage& want, const PageImage& got) {
+  if (!is_same_page(want, got) || want.bytes.size() != got.bytes.size()) return std::nullopt;
+  const auto [w, g] = std::mismatch(want.bytes.begin(), want.bytes.end(), got.bytes.begin());
+  if (w == want.bytes.end()) return std::nullopt;
+  Divergence d;
+  d.op_index = op.op_index;
+  d.layer = want.layer;
+  d.tensor = want.value ? "value cache" : "key cache";
+  d.want_bits = fmt::format("0x{:02x}", std::to_integer<unsigned>(*w));
+  d.got_bits = fmt::format("0x{:02x}", std::to_integer<unsigned>(*g));
+  const std::string name = base.c.exec.relation;
+  return Failure{.stage = Stage::kMetamorphic,
+                 .failure_class = "relation:" + name,
+                 .message = fmt::format(
+                     "After operation {} the {} of layer {}, page {}, byte {} holds {}; with {} it "
+                     "holds {}, though append was given the same.",
+                     d.op_index, d.tensor, d.layer, want.page.value, w - want.bytes.begin(),
+                     d.want_bits, find_relation(name)->purpose, d.got_bits),
+                 .divergence = std::move(d)};
+}
+
 }  // namespace
 
 bool bits_promised(const Relation& relation, const PluginFacts& facts) {
@@ -150,6 +177,19 @@ std::optional<Failure> disagreement(const Seen& base, const Image& image, const 
     if (is_pad && facts.pad_rows > KV_PAD_ROWS_ZERO) continue;
     if (!is_same_choice(base.c, *want.op, *partner->second.op)) continue;
     if (auto failure = comparison.row(key, want, partner->second)) return failure;
+  }
+  return std::nullopt;
+}
+
+bool cache_promised(const Relation& relation, const PluginFacts& facts) {
+  return relation.same_cache && (facts.promises & KV_PROMISE_DETERMINISTIC) != 0;
+}
+
+std::optional<Failure> cache_disagreement(const Seen& base, const Seen& seen) {
+  for (size_t i = 0; i < std::min(base.ops.size(), seen.ops.size()); ++i) {
+    const std::vector<PageImage>&want = base.ops[i].pages, &got = seen.ops[i].pages;
+    for (size_t page = 0; page < std::min(want.size(), got.size()); ++page)
+      if (auto failure = page_failure(base, base.ops[i], want[page], got[page])) return failure;
   }
   return std::nullopt;
 }

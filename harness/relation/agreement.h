@@ -27,4 +27,8 @@ bool bits_promised(const Relation& relation, const PluginFacts& facts);
 std::optional<Failure> disagreement(const Seen& base, const Image& image, const Seen& seen,
                                     const PluginFacts& facts);
 
+/// The same of what the cache holds after each operation, where the relation says same_cache.
+bool cache_promised(const Relation& relation, const PluginFacts& facts);
+std::optional<Failure> cache_disagreement(const Seen& base, const Seen& seen);
+
 }  // namespace kv

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "harness/judge/fake_worker.h"
@@ -48,9 +49,9 @@ FakeFaults last_bit() {
 }
 
 TEST(Agreement, IsSilentWhereResultsAgree) {
-  for (const char* name :
-       {"pages", "layout", "poison", "schedule", "call_again", "batch_order", "alone",
-        "heads_rotated", "value_channels", "power_of_two", "company", "history"}) {
+  for (const char* name : {"pages", "layout", "poison", "schedule", "call_again", "batch_order",
+                           "alone", "heads_rotated", "value_channels", "power_of_two", "company",
+                           "history", "graph", "liveness"}) {
     const PairVerdict told = judged(related(name), {});
     EXPECT_EQ(told.verdict.outcome, Outcome::kPass) << name << ": " << told.verdict.message;
   }
@@ -126,6 +127,26 @@ TEST(Agreement, ARunThatFailedIsNotKept) {
   for (const OpObservation& op : seen.ops) judge.add(op);
   judge.end_case(seen.end);
   EXPECT_FALSE(judge.run().has_value());
+}
+
+// Fails when what a mask or a schedule must not change in the cache is not compared: within the
+// admissible set of a rotated or converted element no other stage can tell.
+TEST(Agreement, ACacheThatFollowsTheMaskIsFound) {
+  const Case c = related("liveness");
+  const Observation first = fake_observation(c);
+  Observation second = fake_observation(c);
+  EXPECT_FALSE(cache_disagreement({c, first.ops}, {c, second.ops}).has_value());
+  const auto with_pages = std::find_if(second.ops.begin(), second.ops.end(),
+                                       [](const OpObservation& o) { return !o.pages.empty(); });
+  ASSERT_NE(with_pages, second.ops.end());
+  with_pages->pages.back().bytes.front() ^= std::byte{1};
+  const auto found = cache_disagreement({c, first.ops}, {c, second.ops});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->failure_class, "relation:liveness");
+  const Relation& liveness = *find_relation("liveness");
+  EXPECT_TRUE(cache_promised(liveness, {.promises = KV_PROMISE_DETERMINISTIC}));
+  EXPECT_FALSE(cache_promised(liveness, {.promises = 0}));
+  EXPECT_FALSE(cache_promised(*find_relation("constant_value"), {.promises = ~0u}));
 }
 
 TEST(Agreement, IsNoFailureWherePlacesArePermittedToMatter) {

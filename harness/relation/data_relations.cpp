@@ -89,6 +89,18 @@ bool positions_moved(ChoiceSource& choices, Image& image) {
   return true;
 }
 
+/// The same keys hidden, told in another way.
+bool other_encoding(ChoiceSource& choices, Image& image) {
+  Mask& mask = image.c.mask;
+  if (mask.encoding == MaskEncoding::kNone) return false;
+  const Mask before = mask;
+  mask.encoding = choices.pick({MaskEncoding::kAdditive, MaskEncoding::kBoolKeep,
+                                MaskEncoding::kBoolBlock, MaskEncoding::kPackedBits});
+  mask.additive_dtype = choices.pick({DType::kF32, DType::kF16, DType::kBf16});
+  mask.additive_finite_minimum = choices.one_in(2);
+  return !(mask == before);
+}
+
 /// One parameter differs; results that stayed where they were would be wrong now.
 bool one_parameter(ChoiceSource& choices, Image& image) {
   Case& c = image.c;
@@ -158,11 +170,19 @@ constexpr Relation kRelations[] = {
      .agreement = Agreement::kJudged,
      .promises = 0,
      .change = positions_moved},
+    {.name = "encoding",
+     .purpose = "the same mask in another encoding",
+     .finds = "a code path of its own for one encoding, within the error bound",
+     .agreement = Agreement::kBits,
+     .promises = KV_PROMISE_MASK,
+     .same_cache = true,
+     .change = other_encoding},
     {.name = "liveness",
      .purpose = "one parameter changed: scale, causality or window",
      .finds = "a parameter that is ignored or remembered from the call before",
      .agreement = Agreement::kJudged,
      .promises = 0,
+     .same_cache = true,
      .change = one_parameter},
 };
 

@@ -20,11 +20,12 @@ void take(Failure failure, Verdict& verdict) {
 }
 
 /// What a comparison needs of an observation.
-OpObservation results_of(const OpObservation& observation) {
+OpObservation results_of(const OpObservation& observation, bool with_cache) {
   OpObservation kept;
   kept.op_index = observation.op_index;
   kept.layers = observation.layers;
   kept.variant = observation.variant;
+  if (with_cache) kept.pages = observation.pages;
   return kept;
 }
 
@@ -41,7 +42,10 @@ PairJudge::PairJudge(Case c, std::optional<Image> image, PluginFacts facts, Judg
 
 void PairJudge::add(const OpObservation& observation) {
   judge_->add(observation);
-  if (image_ || keeps_) (case_verdict_ ? image_ops_ : case_ops_).push_back(results_of(observation));
+  if (!image_ && !keeps_) return;
+  // Of a run that is kept it is not known which relation will ask for it.
+  const bool with_cache = keeps_ || find_relation(c_.exec.relation)->same_cache;
+  (case_verdict_ ? image_ops_ : case_ops_).push_back(results_of(observation, with_cache));
 }
 
 void PairJudge::end_case(const RunEnd& end) {
@@ -73,6 +77,7 @@ uint64_t BaseRun::bytes() const {
     bytes += sizeof op;
     for (const LayerResult& layer : op.layers)
       bytes += sizeof layer + layer.output.size() + layer.lse.size() * sizeof(float);
+    for (const PageImage& page : op.pages) bytes += sizeof page + page.bytes.size();
   }
   return bytes;
 }
@@ -100,6 +105,7 @@ void PairJudge::compare(PairVerdict& told) const {
   if (relation->name == "census") failure = wrong_census(seen);
   if (!failure && bits_promised(*relation, facts_))
     failure = disagreement(base, *image_, seen, facts_);
+  if (!failure && cache_promised(*relation, facts_)) failure = cache_disagreement(base, seen);
   if (failure) take(std::move(*failure), told.verdict);
 }
 

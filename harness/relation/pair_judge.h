@@ -25,7 +25,7 @@ struct PairVerdict {
 /// in its relation only.
 struct BaseRun {
   Verdict verdict;
-  std::vector<OpObservation> ops;  // results alone
+  std::vector<OpObservation> ops;  // results, and pages of the cache
   uint64_t bytes() const;
 };
 

@@ -1,4 +1,6 @@
 // Where bytes lie, what lies beside them, when work runs: nothing of it may matter.
+#include <algorithm>
+
 #include "harness/plugin/kverify_plugin.h"
 #include "harness/relation/families.h"
 
@@ -15,9 +17,11 @@ bool other_pages(ChoiceSource& choices, Image& image) {
   return true;
 }
 
-bool other_layout(ChoiceSource&, Image& image) {
-  CacheLayout& layout = image.c.pool.layout;
-  layout = layout == CacheLayout::kSlotHead ? CacheLayout::kHeadSlot : CacheLayout::kSlotHead;
+bool other_layout(ChoiceSource& choices, Image& image) {
+  constexpr CacheLayout kAll[] = {CacheLayout::kSlotHead, CacheLayout::kHeadSlot,
+                                  CacheLayout::kInterleaved};
+  const auto now = static_cast<uint64_t>(image.c.pool.layout);
+  image.c.pool.layout = kAll[(now + choices.between(1, 2)) % 3];
   return true;
 }
 
@@ -33,6 +37,13 @@ bool other_schedule(ChoiceSource& choices, Image& image) {
   return true;
 }
 
+/// Launched twice, so that the second time nothing of the plugin's host code runs before it.
+bool from_graph(ChoiceSource&, Image& image) {
+  image.c.exec.graph = true;
+  image.c.exec.repeat = std::max(image.c.exec.repeat, 2u);
+  return true;
+}
+
 bool the_same_again(ChoiceSource&, Image&) { return true; }
 
 constexpr Relation kRelations[] = {
@@ -44,7 +55,8 @@ constexpr Relation kRelations[] = {
      .promises = KV_PROMISE_PAGE,
      .change = other_pages},
     {.name = "layout",
-     .purpose = "[page][slot][head] against [page][head][slot], as strides",
+     .purpose = "[page][slot][head], [page][head][slot], or K and V interleaved with Q, K, V and O "
+                "as views, all as strides",
      .finds = "a stride that is assumed instead of read",
      .agreement = Agreement::kBits,
      .promises = KV_PROMISE_LAYOUT,
@@ -61,13 +73,22 @@ constexpr Relation kRelations[] = {
      .finds = "order-dependent sums without a race",
      .agreement = Agreement::kBits,
      .promises = KV_PROMISE_DETERMINISTIC,
+     .same_cache = true,
      .change = other_schedule},
     {.name = "call_again",
      .purpose = "the same calls once more in the same process, with whatever the first left behind",
      .finds = "state that a call leaves in the module or the library",
      .agreement = Agreement::kBits,
      .promises = KV_PROMISE_DETERMINISTIC,
+     .same_cache = true,
      .change = the_same_again},
+    {.name = "graph",
+     .purpose = "the calls captured into a graph, which is launched twice",
+     .finds = "work that a call does on the host or on another stream, and a graph does not repeat",
+     .agreement = Agreement::kBits,
+     .promises = KV_PROMISE_GRAPH,
+     .same_cache = true,
+     .change = from_graph},
 };
 
 }  // namespace

@@ -34,6 +34,9 @@ struct Relation {
   std::string_view finds;    // the planted bug that only it kills, or why it is kept
   Agreement agreement = Agreement::kJudged;
   uint32_t promises = 0;  // KV_PROMISE_*
+  /// The image gives append what the case gave it, for the same pages: what the cache then holds
+  /// must be the same bytes, whatever mask, scale or schedule are, of a deterministic plugin.
+  bool same_cache = false;
   /// Turns a copy of the case into the image; false when the relation says nothing of this case.
   bool (*change)(ChoiceSource& choices, Image& image) = nullptr;
 };

@@ -264,6 +264,47 @@ TEST_F(CaseRunnerTest, AForcedVariantMustRunInSomeStep) {
   EXPECT_NE(run.end.message.find("offered for no step"), std::string::npos) << run.end.message;
 }
 
+// Fails when a view of another stride gives other results, or a gap lets through what it must not.
+TEST_F(CaseRunnerTest, ViewsWithGapsGiveTheSameResults) {
+  const Run dense = run_with("none");
+  Case c = small_case();
+  c.pool.layout = CacheLayout::kInterleaved;
+  auto runner = start("none");
+  ASSERT_TRUE(runner.ok() && runner->submit(c).ok());
+  const Run views = finish_one(*runner);
+  ASSERT_EQ(views.ops.size(), dense.ops.size());
+  for (size_t i = 0; i < views.ops.size(); ++i) {
+    EXPECT_TRUE(views.ops[i].trespasses.empty());
+    EXPECT_TRUE(views.ops[i].findings.empty());
+    ASSERT_EQ(views.ops[i].layers.size(), dense.ops[i].layers.size());
+    for (size_t l = 0; l < views.ops[i].layers.size(); ++l) {
+      EXPECT_EQ(views.ops[i].layers[l].output, dense.ops[i].layers[l].output);
+      EXPECT_EQ(views.ops[i].layers[l].lse, dense.ops[i].layers[l].lse);
+    }
+    ASSERT_EQ(views.ops[i].pages.size(), dense.ops[i].pages.size());
+    for (size_t p = 0; p < views.ops[i].pages.size(); ++p)
+      EXPECT_EQ(views.ops[i].pages[p].bytes, dense.ops[i].pages[p].bytes);
+  }
+}
+
+// The host plugin copies by way of the host, which no graph can hold.
+TEST_F(CaseRunnerTest, APromiseOfGraphsIsHeldAndNothingElseIsAskedOfThem) {
+  Case c = small_case();
+  c.exec.graph = true;
+  for (const bool promised : {true, false}) {
+    auto runner = start(promised ? "promises_graph" : "none");
+    ASSERT_TRUE(runner.ok() && runner->submit(c).ok());
+    const Run run = finish_one(*runner);
+    if (promised) {
+      ASSERT_FALSE(run.ops.empty());
+      EXPECT_EQ(run.ops.back().status, OpStatus::kFailed);
+      EXPECT_NE(run.ops.back().message, "");
+    } else {
+      EXPECT_EQ(run.end.outcome, RunOutcome::kUnsupported) << run.end.message;
+    }
+  }
+}
+
 TEST_F(CaseRunnerTest, AnInterruptEndsTheWait) {
   std::atomic<bool> interrupted = false;
   options_.interrupted = &interrupted;

@@ -32,6 +32,13 @@ bool PluginCall::accept(Phase phase, int status, const std::string& text) {
   }
 }
 
+bool PluginCall::accept_graph(Phase phase, const Result<void>& outcome) {
+  if (outcome.ok()) return true;
+  return record(OpStatus::kFailed, std::string(phase_name(static_cast<uint32_t>(phase))) +
+                                       " was promised to run from a graph, but " +
+                                       outcome.error().message);
+}
+
 bool PluginCall::settle() { return wait(nullptr); }
 
 bool PluginCall::synchronize(void* stream) {

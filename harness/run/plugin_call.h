@@ -8,6 +8,7 @@
 
 #include "harness/plugin/text.h"
 #include "harness/run/kernel_run.h"
+#include "harness/run/stream_graph.h"
 
 namespace kv {
 
@@ -27,6 +28,20 @@ class PluginCall {
     return accept(phase, status, printable_array(why.text));
   }
 
+  /// The call's work by way of a graph, which is captured first unless it was before.
+  template <class Function>
+  bool run_from(StreamGraph& graph, void* stream, Phase phase, Function function) {
+    if (graph.is_captured()) return settle() && accept_graph(phase, graph.launch(stream));
+    if (!settle() || !accept_graph(phase, graph.begin(stream))) return false;
+    bench_.status.enter(phase);
+    kv_error why = {};
+    why.struct_bytes = sizeof why;
+    const kv_status status = function(*bench_.plugin.api->kernel, &why);
+    const Result<void> captured = graph.end(stream);
+    return accept(phase, status, printable_array(why.text)) && accept_graph(phase, captured) &&
+           accept_graph(phase, graph.launch(stream));
+  }
+
   /// Waits for the stream; a device fault surfaces here.
   bool synchronize(void* stream);
 
@@ -39,6 +54,7 @@ class PluginCall {
   bool settle();
   bool wait(void* stream);
   bool accept(Phase phase, int status, const std::string& text);
+  bool accept_graph(Phase phase, const Result<void>& outcome);
   bool record(OpStatus status, const std::string& message);
 
   const Bench& bench_;

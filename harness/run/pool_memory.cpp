@@ -27,6 +27,7 @@ Result<PoolMemory> PoolMemory::create(const Case& c, Place place, const CudaRunt
   pool.head_dim_ = place.value ? c.shape.head_dim_v : c.shape.head_dim_k;
   pool.strides_ = page_strides(c, pool.head_dim_);
   pool.page_bytes_ = static_cast<uint64_t>(pool.strides_.page) * dtype_bytes(pool.dtype_);
+  if (c.pool.layout == CacheLayout::kInterleaved) pool.gap_bytes_ = pool.row_bytes();
   const bool far = c.pool.order == PageOrder::kFarApart;
   pool.page_stride_bytes_ = far ? kFarBytes + rounded_up(pool.page_bytes_, 256) : pool.page_bytes_;
   pool.undefined_ = c.pool.poison == Poison::kUndefined;
@@ -44,6 +45,17 @@ Result<PoolMemory> PoolMemory::create(const Case& c, Place place, const CudaRunt
   return pool;
 }
 
+uint64_t PoolMemory::row_bytes() const {
+  return uint64_t{kv_heads_} * head_dim_ * dtype_bytes(dtype_);
+}
+
+void PoolMemory::set_page_access(uint32_t page, uint32_t access) const {
+  const uint64_t row = row_bytes(), first = page_offset(page);
+  if (gap_bytes_ == 0) return memory_.set_access(first, page_bytes_, access);
+  for (uint32_t slot = 0; slot < page_slots_; ++slot)
+    memory_.set_access(first + slot * (row + gap_bytes_), row, access);
+}
+
 Result<void> PoolMemory::poison(const Case& c) {
   seen_.resize(page_count_ * page_bytes_);
   poison_code_ = pool_poison_code(c.pool.poison, dtype_);
@@ -53,7 +65,7 @@ Result<void> PoolMemory::poison(const Case& c) {
   for (size_t done = element_bytes; done < seen_.size(); done *= 2)
     std::memcpy(&seen_[done], seen_.data(), std::min(done, seen_.size() - done));
 
-  if (contiguous()) {
+  if (contiguous() && gap_bytes_ == 0) {
     KV_RETURN_IF_ERROR(memory_.upload(seen_));
     memory_.set_access(0, memory_.bytes(), KV_SIMT_ACCESS_READ);
     if (undefined_) memory_.set_undefined(0, memory_.bytes());
@@ -63,7 +75,7 @@ Result<void> PoolMemory::poison(const Case& c) {
   for (uint32_t page = 0; page < page_count_; ++page) {
     KV_RETURN_IF_ERROR(memory_.upload(std::span(seen_).subspan(page * page_bytes_, page_bytes_),
                                       page_offset(page)));
-    memory_.set_access(page_offset(page), page_bytes_, KV_SIMT_ACCESS_READ);
+    set_page_access(page, KV_SIMT_ACCESS_READ);
     if (undefined_) memory_.set_undefined(page_offset(page), page_bytes_);
   }
   return {};
@@ -76,13 +88,11 @@ Tensor PoolMemory::tensor(uint32_t dims) const {
 }
 
 void PoolMemory::open_for_writing(std::span<const PageId> pages) const {
-  for (const PageId page : pages)
-    memory_.set_access(page_offset(page.value), page_bytes_, KV_SIMT_ACCESS_READ_WRITE);
+  for (const PageId page : pages) set_page_access(page.value, KV_SIMT_ACCESS_READ_WRITE);
 }
 
 void PoolMemory::close(std::span<const PageId> pages) const {
-  for (const PageId page : pages)
-    memory_.set_access(page_offset(page.value), page_bytes_, KV_SIMT_ACCESS_READ);
+  for (const PageId page : pages) set_page_access(page.value, KV_SIMT_ACCESS_READ);
 }
 
 void PoolMemory::retire(std::span<const PageId> pages) const {
@@ -101,6 +111,8 @@ Result<std::vector<PageImage>> PoolMemory::changed_pages(std::span<const PageId>
     for (uint32_t i = 0; i < count; ++i) {
       std::byte* seen = &seen_[(first + i) * page_bytes_];
       const bool changed = std::memcmp(seen, &now[i * page_bytes_], page_bytes_) != 0;
+      if (changed && gap_bytes_ > 0)
+        note_gaps(first + i, now.subspan(i * page_bytes_, page_bytes_));
       if (changed) std::memcpy(seen, &now[i * page_bytes_], page_bytes_);
       if (changed || std::binary_search(expected.begin(), expected.end(), PageId(first + i)))
         images.push_back(image(first + i));
@@ -109,11 +121,22 @@ Result<std::vector<PageImage>> PoolMemory::changed_pages(std::span<const PageId>
   return images;
 }
 
+/// A GPU has no rights that would tell of it.
+void PoolMemory::note_gaps(uint32_t page, std::span<const std::byte> now) {
+  const auto seen = std::span<const std::byte>(seen_).subspan(page * page_bytes_, page_bytes_);
+  const uint64_t row = row_bytes();
+  for (uint32_t slot = 0; slot < page_slots_ && !in_gap_; ++slot) {
+    const uint64_t gap = slot * (row + gap_bytes_) + row;
+    in_gap_ = first_change(std::string("memory between the rows of the ") + name(),
+                           seen.subspan(gap, gap_bytes_), now.subspan(gap, gap_bytes_));
+  }
+}
+
 PageImage PoolMemory::image(uint32_t page) const {
   PageImage image{.layer = place_.layer,
                   .value = place_.value,
                   .page = PageId(page),
-                  .bytes = std::vector<std::byte>(page_bytes_)};
+                  .bytes = std::vector<std::byte>(page_slots_ * row_bytes())};
   const uint64_t element_bytes = dtype_bytes(dtype_), row_bytes = head_dim_ * element_bytes;
   const std::byte* from = &seen_[page * page_bytes_];
   std::byte* to = image.bytes.data();
@@ -151,6 +174,7 @@ bool PoolMemory::report_undefined(const Batch::Place& place, uint32_t head) cons
 }
 
 Result<std::optional<Trespass>> PoolMemory::damaged_red_zone() const {
+  if (in_gap_) return in_gap_;
   return memory_.damaged_red_zone(name());
 }
 

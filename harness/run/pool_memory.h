@@ -1,10 +1,11 @@
 // Purpose: the pages of one tensor (K or V) of one layer, on the device, and a copy of what they
 // held when they were last looked at.
 // Contract: pages lie as the case's pool says: close together, or more than 4 GiB apart inside one
-// sparse allocation whose gaps no kernel may touch. Before anything is written every element is the
-// pool's poison. Kernels may write only pages opened by open_for_writing(); a GPU has no such
-// rights, there changed_pages() alone tells.
-// Example: pool.open_for_writing(pages); append(...); pool.close(pages);
+// sparse allocation whose gaps no kernel may touch. Of an interleaved layout this is K's half or
+// V's alone: what lies between its rows is the other's, and nobody's here. Before anything is
+// written every element is the pool's poison. Kernels may write only pages opened by
+// open_for_writing(); a GPU has no such rights, there changed_pages() alone tells. Example:
+// pool.open_for_writing(pages); append(...); pool.close(pages);
 //          KV_ASSIGN_OR_RETURN(auto images, pool.changed_pages(pages));
 #pragma once
 
@@ -55,6 +56,9 @@ class PoolMemory {
   uint64_t page_offset(uint32_t page) const { return page * page_stride_bytes_; }
   bool contiguous() const { return page_stride_bytes_ == page_bytes_; }
   Result<void> poison(const Case& c);
+  uint64_t row_bytes() const;  // of a slot, all heads, in a layout that has gaps
+  void set_page_access(uint32_t page, uint32_t access) const;
+  void note_gaps(uint32_t page, std::span<const std::byte> now);
   PageImage image(uint32_t page) const;
   const char* name() const { return place_.value ? "value cache" : "key cache"; }
 
@@ -64,8 +68,10 @@ class PoolMemory {
   PageStrides strides_;             // elements; page is the stride of close pages
   uint64_t page_bytes_ = 0;         // that hold data
   uint64_t page_stride_bytes_ = 0;  // from page to page
-  bool undefined_ = false;          // poison kUndefined
-  uint32_t poison_code_ = 0;        // of every element at first
+  uint64_t gap_bytes_ = 0;          // behind each slot's rows
+  std::optional<Trespass> in_gap_;
+  bool undefined_ = false;    // poison kUndefined
+  uint32_t poison_code_ = 0;  // of every element at first
   DeviceBuffer memory_;
   std::vector<std::byte> seen_;     // [page_count][page_bytes], in the device's layout
   std::vector<std::byte> scratch_;  // a few pages

@@ -66,9 +66,28 @@ TEST_P(PoolMemoryTest, ReportsExpectedPagesEvenUnchanged) {
   EXPECT_EQ(images[1].page, PageId(4));
 }
 
+// Fails when what lies between K's rows, V's in an interleaved layout, could be written unseen.
+TEST(PoolMemory, AWriteBetweenTheRowsIsATrespass) {
+  runtime().control->reset();
+  const Case c = pool_case(PageOrder::kShuffled, CacheLayout::kInterleaved);
+  PoolMemory pool = PoolMemory::create(c, {}, runtime()).value();
+  EXPECT_FALSE(pool.damaged_red_zone().value().has_value());
+  Tensor tensor = pool.tensor();
+  const DLTensor view = tensor.view();
+  EXPECT_EQ(view.strides[1], 16);  // twice the heads' dimensions
+  const uint16_t bits = 0x1234;
+  runtime().copy(static_cast<uint16_t*>(view.data) + 8, &bits, 2, CopyKind::kHostToDevice);
+  EXPECT_EQ(pool.changed_pages({}).value().size(), 1u);
+  const auto damage = pool.damaged_red_zone().value();
+  ASSERT_TRUE(damage.has_value());
+  EXPECT_NE(damage->tensor.find("between the rows"), std::string::npos);
+}
+
 INSTANTIATE_TEST_SUITE_P(Layouts, PoolMemoryTest,
                          testing::Values(std::pair(PageOrder::kShuffled, CacheLayout::kSlotHead),
                                          std::pair(PageOrder::kShuffled, CacheLayout::kHeadSlot),
+                                         std::pair(PageOrder::kShuffled, CacheLayout::kInterleaved),
+                                         std::pair(PageOrder::kFarApart, CacheLayout::kInterleaved),
                                          std::pair(PageOrder::kFarApart, CacheLayout::kSlotHead),
                                          std::pair(PageOrder::kFarApart, CacheLayout::kHeadSlot)));
 

@@ -68,8 +68,15 @@ kv_attention_shape plugin_shape(const Case& c) {
 PageStrides page_strides(const Case& c, uint32_t head_dim) {
   const int64_t dim = head_dim, heads = c.shape.kv_heads, slots = c.pool.page_slots;
   const int64_t page = slots * heads * dim;
-  if (c.pool.layout == CacheLayout::kSlotHead) return {page, heads * dim, dim};
-  return {page, dim, slots * dim};
+  switch (c.pool.layout) {
+    case CacheLayout::kSlotHead:
+      return {page, heads * dim, dim};
+    case CacheLayout::kHeadSlot:
+      return {page, dim, slots * dim};
+    case CacheLayout::kInterleaved:
+      break;
+  }
+  return {2 * page, 2 * heads * dim, dim};
 }
 
 }  // namespace kv

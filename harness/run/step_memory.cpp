@@ -63,6 +63,14 @@ Result<InputBuffer> InputBuffer::upload(const CudaRuntime& runtime, std::string 
   return input;
 }
 
+Result<InputBuffer> InputBuffer::upload_rows(const CudaRuntime& runtime, std::string name,
+                                             std::vector<std::byte> rows, const RowGaps& gaps) {
+  KV_ASSIGN_OR_RETURN(InputBuffer input,
+                      upload(runtime, std::move(name), with_gaps(std::move(rows), gaps)));
+  close_gaps(input.buffer_, gaps);
+  return input;
+}
+
 Result<void> InputBuffer::add_trespasses(std::vector<Trespass>& found) const {
   std::vector<std::byte> now(host_.size());
   KV_RETURN_IF_ERROR(buffer_.download(now));
@@ -100,11 +108,17 @@ Result<void> StepTables::add_trespasses(std::vector<Trespass>& found) const {
   return {};
 }
 
+LayerMemory::LayerMemory(const Shape& shape, const kv_conventions& conventions, Size size)
+    : shape_(&shape), conventions_(conventions), size_(size) {
+  size_.output.row_bytes =
+      uint64_t{shape.query_heads} * shape.head_dim_v * dtype_bytes(shape.output_dtype);
+}
+
 Result<void> LayerMemory::allocate_outputs(const CudaRuntime& runtime) {
   const uint64_t rows = uint64_t{size_.query_tokens} * shape_->query_heads;
-  const uint64_t element_bytes = dtype_bytes(shape_->output_dtype);
-  KV_ASSIGN_OR_RETURN(output,
-                      DeviceBuffer::allocate(runtime, rows * shape_->head_dim_v * element_bytes));
+  const uint64_t bytes = size_.output.span_bytes(size_.query_tokens);
+  KV_ASSIGN_OR_RETURN(output, DeviceBuffer::allocate(runtime, bytes));
+  close_gaps(output, size_.output);
   KV_ASSIGN_OR_RETURN(lse, DeviceBuffer::allocate(runtime, rows * sizeof(float)));
   return {};
 }
@@ -142,14 +156,27 @@ Tensor LayerMemory::lse_tensor() const {
   return kv::lse_tensor(*shape_, conventions_, lse.data(), size_.query_tokens);
 }
 
-void LayerMemory::report_undefined(const LayerResult& result, std::span<const float> stored_lse,
+Tensor LayerMemory::output_tensor() const {
+  const int64_t heads = shape_->query_heads, dims = shape_->head_dim_v;
+  const auto stride =
+      static_cast<int64_t>(size_.output.stride_bytes() / dtype_bytes(shape_->output_dtype));
+  return Tensor(output.data(), dl_type(shape_->output_dtype), {size_.query_tokens, heads, dims},
+                {stride, dims, 1});
+}
+
+void LayerMemory::report_undefined(std::span<const std::byte> stored_output,
+                                   std::span<const float> stored_lse,
                                    const std::vector<bool>& pad_queries) const {
   const uint64_t heads = shape_->query_heads, tokens = size_.query_tokens;
+  const uint64_t element_bytes = dtype_bytes(shape_->output_dtype);
+  const RowGaps& gaps = size_.output;
   report_undefined_element(output, {.name = "the output",
-                                    .now = result.output,
-                                    .bytes = dtype_bytes(shape_->output_dtype),
+                                    .now = stored_output,
+                                    .bytes = static_cast<uint32_t>(element_bytes),
                                     .is_judged = [&](uint64_t element) {
-                                      return !pad_queries[element / (heads * shape_->head_dim_v)];
+                                      const uint64_t at = element * element_bytes;
+                                      return at % gaps.stride_bytes() < gaps.row_bytes &&
+                                             !pad_queries[at / gaps.stride_bytes()];
                                     }});
   const bool head_major = conventions_.lse_layout == KV_LSE_HEAD_MAJOR;
   report_undefined_element(lse,
@@ -164,11 +191,12 @@ void LayerMemory::report_undefined(const LayerResult& result, std::span<const fl
 Result<LayerResult> LayerMemory::read_result(const std::vector<bool>& pad_queries) const {
   LayerResult result;
   result.layer = size_.layer;
-  result.output.resize(output.bytes());
-  KV_RETURN_IF_ERROR(output.download(result.output));
+  std::vector<std::byte> stored_output(output.bytes());
+  KV_RETURN_IF_ERROR(output.download(stored_output));
   std::vector<float> stored(lse.bytes() / sizeof(float));
   KV_RETURN_IF_ERROR(lse.download(std::as_writable_bytes(std::span(stored))));
-  report_undefined(result, stored, pad_queries);
+  report_undefined(stored_output, stored, pad_queries);
+  result.output = without_gaps(std::move(stored_output), size_.output);
   result.lse = token_major(*shape_, conventions_, stored);
   return result;
 }
@@ -177,7 +205,16 @@ Result<void> LayerMemory::add_trespasses(std::vector<Trespass>& found) const {
   for (const InputBuffer* input : {&key, &value, &query, &alibi_slopes, &sinks})
     KV_RETURN_IF_ERROR(input->add_trespasses(found));
   KV_RETURN_IF_ERROR(add_red_zone(output, "output", found));
+  KV_RETURN_IF_ERROR(add_output_gap(found));
   return add_red_zone(lse, "lse", found);
+}
+
+Result<void> LayerMemory::add_output_gap(std::vector<Trespass>& found) const {
+  if (size_.output.gap_bytes == 0) return {};
+  std::vector<std::byte> stored(output.bytes());
+  KV_RETURN_IF_ERROR(output.download(stored));
+  if (auto damage = damaged_gap("output", stored, size_.output)) found.push_back(*damage);
+  return {};
 }
 
 void add_repeat_differences(const Shape& shape, const LayerResult& first, const LayerResult& again,

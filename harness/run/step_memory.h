@@ -12,6 +12,7 @@
 #include "harness/run/batch.h"
 #include "harness/run/device_buffer.h"
 #include "harness/run/observation.h"
+#include "harness/run/row_gaps.h"
 #include "harness/run/tensor.h"
 
 namespace kv {
@@ -28,6 +29,9 @@ class InputBuffer {
   InputBuffer() = default;
   static Result<InputBuffer> upload(const CudaRuntime& runtime, std::string name,
                                     std::vector<std::byte> bytes);
+  /// `rows` are dense, and lie with gaps between them.
+  static Result<InputBuffer> upload_rows(const CudaRuntime& runtime, std::string name,
+                                         std::vector<std::byte> rows, const RowGaps& gaps);
   void* data() const { return buffer_.data(); }
   /// Compares with what was uploaded, and looks at the red zones.
   Result<void> add_trespasses(std::vector<Trespass>& found) const;
@@ -62,9 +66,9 @@ class LayerMemory {
   struct Size {
     uint32_t layer = 0;
     uint32_t query_tokens = 0;
+    RowGaps output = {};  // the default: dense
   };
-  LayerMemory(const Shape& shape, const kv_conventions& conventions, Size size)
-      : shape_(&shape), conventions_(conventions), size_(size) {}
+  LayerMemory(const Shape& shape, const kv_conventions& conventions, Size size);
 
   InputBuffer key, value, query;
   InputBuffer alibi_slopes, sinks;  // no memory where the case has none
@@ -74,6 +78,7 @@ class LayerMemory {
   /// As if nobody had ever written the outputs and the workspace.
   Result<void> spoil_outputs(const DeviceBuffer& workspace, Poison poison) const;
   Tensor lse_tensor() const;
+  Tensor output_tensor() const;
   /// Output and LSE, the latter token major. On the CPU device undefined data in a row that is not
   /// PAD becomes a finding of the device, even where the value is right; an element that still is
   /// the canary was never written, which is for the judge to say.
@@ -81,8 +86,11 @@ class LayerMemory {
   Result<void> add_trespasses(std::vector<Trespass>& found) const;
 
  private:
-  void report_undefined(const LayerResult& result, std::span<const float> stored_lse,
+  void report_undefined(std::span<const std::byte> stored_output, std::span<const float> stored_lse,
                         const std::vector<bool>& pad_queries) const;
+
+  /// A GPU has no rights that would tell of it.
+  Result<void> add_output_gap(std::vector<Trespass>& found) const;
 
   const Shape* shape_;
   kv_conventions conventions_;

@@ -12,6 +12,7 @@
 #include "harness/run/plugin_call.h"
 #include "harness/run/step_data.h"
 #include "harness/run/step_memory.h"
+#include "harness/run/stream_graph.h"
 
 namespace kv {
 namespace {
@@ -102,7 +103,9 @@ class StepRun {
     if (batch_.query_tokens > 0)
       KV_RETURN_IF_ERROR(memory.spoil_outputs(workspace_, context_.c.pool.poison));
     bool go_on = batch_.appended_tokens == 0 || append(pools, memory);
-    if (go_on && batch_.query_tokens > 0) go_on = attend(pools, memory);
+    StreamGraph captured(context_.bench.runtime);
+    StreamGraph* const graph = context_.c.exec.graph ? &captured : nullptr;
+    if (go_on && batch_.query_tokens > 0) go_on = attend(pools, memory, graph);
     // Also after a refusal: whatever was launched must have ended before memory is looked at.
     go_on = call_.synchronize(context_.stream) && go_on;
     pools.each([&](PoolMemory& pool) { pool.close(batch_.written_pages); });
@@ -110,7 +113,7 @@ class StepRun {
       context_.bench.status.enter(Phase::kReadingBack);
       KV_ASSIGN_OR_RETURN(LayerResult result, memory.read_result(batch_.pad_queries));
       observation_.layers.push_back(std::move(result));
-      KV_RETURN_IF_ERROR(repeat_attend(pools, memory));
+      KV_RETURN_IF_ERROR(repeat_attend(pools, memory, graph));
       KV_RETURN_IF_ERROR(run_cascade(pools, memory, layer));
     }
     for (const ScaleMemory* scales : {&pools.key_scale, &pools.value_scale})
@@ -121,11 +124,19 @@ class StepRun {
   Result<LayerMemory> make_layer_memory(uint32_t layer) {
     const auto upload = [&](TensorRole role, const char* name) -> Result<InputBuffer> {
       std::vector<std::byte> bytes;
-      fill_step_tensor(context_.c, timeline_, step_, {layer, role}, bytes);
-      return InputBuffer::upload(context_.bench.runtime, name, std::move(bytes));
+      const Case& c = context_.c;
+      fill_step_tensor(c, timeline_, step_, {layer, role}, bytes);
+      const uint32_t heads = role == TensorRole::kQuery ? c.shape.query_heads : c.shape.kv_heads;
+      return InputBuffer::upload_rows(context_.bench.runtime, name, std::move(bytes),
+                                      row_gaps(c, heads * row_bytes(c.shape, role)));
     };
-    LayerMemory memory(context_.c.shape, context_.bench.plugin.api->conventions,
-                       {.layer = layer, .query_tokens = batch_.query_tokens});
+    const Shape& s = context_.c.shape;
+    const uint64_t output_row =
+        uint64_t{s.query_heads} * s.head_dim_v * dtype_bytes(s.output_dtype);
+    LayerMemory memory(s, context_.bench.plugin.api->conventions,
+                       {.layer = layer,
+                        .query_tokens = batch_.query_tokens,
+                        .output = row_gaps(context_.c, output_row)});
     KV_ASSIGN_OR_RETURN(memory.key, upload(TensorRole::kKey, "key"));
     const Shape& shape = context_.c.shape;
     if (!shape.value_in_key) {
@@ -153,11 +164,13 @@ class StepRun {
     const int64_t tokens = batch_.appended_tokens;
     const DLDataType type = dl_type(tensor_dtype(shape, TensorRole::kKey));
     Tensor key_pages = pools.key.tensor(), value_pages = pools.value_tensor(shape);
-    Tensor key(memory.key.data(), type, {tokens, shape.kv_heads, shape.head_dim_k});
-    const int64_t heads = shape.kv_heads;
-    const int64_t value_dim = shape.value_in_key ? shape.head_dim_k : shape.head_dim_v;
+    const int64_t heads = shape.kv_heads, key_dim = shape.head_dim_k;
+    const int64_t value_dim = shape.value_in_key ? key_dim : shape.head_dim_v;
+    Tensor key(memory.key.data(), type, {tokens, heads, key_dim},
+               {token_stride(context_.c, heads * key_dim), key_dim, 1});
     Tensor value(shape.value_in_key ? memory.key.data() : memory.value.data(), type,
-                 {tokens, heads, shape.head_dim_v}, {heads * value_dim, value_dim, 1});
+                 {tokens, heads, shape.head_dim_v},
+                 {token_stride(context_.c, heads * value_dim), value_dim, 1});
     Tensor table = tables_.block_table(batch_);
     Tensor offsets(tables_.append_offsets.data(), kDlInt32, {int64_t{batch_.rows} + 1});
     Tensor first_slots(tables_.first_slots.data(), kDlInt32, {batch_.rows});
@@ -182,26 +195,26 @@ class StepRun {
     Tensor key_begin, key_end, output, lse;
   };
   AttendPlace whole_step(const LayerMemory& memory) const {
-    const Shape& shape = context_.c.shape;
     return {Tensor(tables_.key_begin.data(), kDlInt32, {batch_.rows}),
-            Tensor(tables_.key_end.data(), kDlInt32, {batch_.rows}),
-            Tensor(memory.output.data(), dl_type(shape.output_dtype),
-                   {batch_.query_tokens, shape.query_heads, shape.head_dim_v}),
+            Tensor(tables_.key_end.data(), kDlInt32, {batch_.rows}), memory.output_tensor(),
             memory.lse_tensor()};
   }
 
-  bool attend(const LayerPools& pools, const LayerMemory& memory) {
+  /// `graph` (nullptr: none) is captured the first time, and launched each time.
+  bool attend(const LayerPools& pools, const LayerMemory& memory, StreamGraph* graph) {
     AttendPlace place = whole_step(memory);
-    return attend(pools, memory, place);
+    return attend(pools, memory, place, graph);
   }
 
-  bool attend(const LayerPools& pools, const LayerMemory& memory, AttendPlace& place) {
+  bool attend(const LayerPools& pools, const LayerMemory& memory, AttendPlace& place,
+              StreamGraph* graph) {
     const Shape& shape = context_.c.shape;
     const int64_t tokens = batch_.query_tokens, rows = batch_.rows;
     Tensor key_pages = pools.key.tensor(), value_pages = pools.value_tensor(shape);
     Tensor table = tables_.block_table(batch_);
-    Tensor query(memory.query.data(), dl_type(shape.query_dtype),
-                 {tokens, shape.query_heads, shape.head_dim_k});
+    const int64_t heads = shape.query_heads, key_dim = shape.head_dim_k;
+    Tensor query(memory.query.data(), dl_type(shape.query_dtype), {tokens, heads, key_dim},
+                 {token_stride(context_.c, heads * key_dim), key_dim, 1});
     Tensor query_offsets(tables_.query_offsets.data(), kDlInt32, {rows + 1});
     Tensor kv_lengths(tables_.kv_lengths.data(), kDlInt32, {rows});
     kv_attend_args args = {};
@@ -233,9 +246,11 @@ class StepRun {
     args.alibi_slopes = static_cast<const float*>(memory.alibi_slopes.data());
     args.sinks = static_cast<const float*>(memory.sinks.data());
     args.stream = context_.stream;
-    return call_.run(Phase::kAttend, [&](const kv_kernel_level& plugin, kv_error* why) {
+    const auto call = [&](const kv_kernel_level& plugin, kv_error* why) {
       return plugin.attend(&args, why);
-    });
+    };
+    if (graph != nullptr) return call_.run_from(*graph, context_.stream, Phase::kAttend, call);
+    return call_.run(Phase::kAttend, call);
   }
 
   Result<void> run_cascade(const LayerPools& pools, const LayerMemory& memory, uint32_t layer) {
@@ -252,7 +267,7 @@ class StepRun {
       KV_RETURN_IF_ERROR(cascade.set_ranges(c, step_, batch_, part, context_.bench.runtime));
       AttendPlace place{cascade.key_begin(batch_.rows), cascade.key_end(batch_.rows),
                         cascade.part_output(part), cascade.part_lse(part)};
-      go_on = attend(pools, memory, place);
+      go_on = attend(pools, memory, place, nullptr);
       go_on = call_.synchronize(context_.stream) && go_on;
     }
     cascade.close_states();
@@ -294,12 +309,12 @@ class StepRun {
     return cache;
   }
 
-  Result<void> repeat_attend(const LayerPools& pools, LayerMemory& memory) {
+  Result<void> repeat_attend(const LayerPools& pools, LayerMemory& memory, StreamGraph* graph) {
     const Exec& exec = context_.c.exec;
     for (uint32_t repeat = 1; repeat < exec.repeat; ++repeat) {
       KV_RETURN_IF_ERROR(set_schedule_seed(exec.schedule_seed + repeat));
       KV_RETURN_IF_ERROR(memory.spoil_outputs(workspace_, context_.c.pool.poison));
-      if (!attend(pools, memory) || !call_.synchronize(context_.stream)) break;
+      if (!attend(pools, memory, graph) || !call_.synchronize(context_.stream)) break;
       KV_ASSIGN_OR_RETURN(const LayerResult again, memory.read_result(batch_.pad_queries));
       add_repeat_differences(context_.c.shape, observation_.layers.back(), again, repeat,
                              observation_.repeat_differences);

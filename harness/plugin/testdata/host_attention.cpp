@@ -76,6 +76,11 @@ void store_row(const DLTensor& tensor, int64_t element, const std::vector<double
   copy_bytes(address(tensor, element), raw.data(), raw.size(), kToDevice);
 }
 
+/// Of a tensor [tokens, heads, ...], which may be a view.
+int64_t row_element(const DLTensor& tensor, int64_t token, int64_t head) {
+  return token * tensor.strides[0] + head * tensor.strides[1];
+}
+
 int64_t cache_element(const DLTensor& cache, const int32_t* table_row, int64_t slot, int64_t head) {
   const int64_t page_slots = cache.shape[1];
   return table_row[slot / page_slots] * cache.strides[0] + slot % page_slots * cache.strides[1] +
@@ -131,7 +136,7 @@ class Attention {
     const int64_t dims_k = s.head_dim_k, dims_v = s.head_dim_v;
     const int64_t kv_head = at.head / (s.query_heads / s.kv_heads);
     const int32_t* table_row = &table_[at.batch * args_.cache.block_table.shape[1]];
-    const auto q = fetch_row(args_.query, (at.token * s.query_heads + at.head) * dims_k, dims_k);
+    const auto q = fetch_row(args_.query, row_element(args_.query, at.token, at.head), dims_k);
     std::vector<double> logits;
     std::vector<int64_t> keys;
     for (int64_t key = row.key_begin; key < row.key_end; ++key) {
@@ -161,9 +166,8 @@ class Attention {
       for (double& o : output) o /= sum;
       lse = most + std::log(sum);
     }
-    const int64_t out_row = at.token * s.query_heads + at.head;
-    store_row(args_.output, out_row * dims_v, output);
-    store_row(args_.lse, out_row, {lse});
+    store_row(args_.output, row_element(args_.output, at.token, at.head), output);
+    store_row(args_.lse, row_element(args_.lse, at.token, at.head), {lse});
   }
 
   const kv_attend_args& args_;
@@ -225,7 +229,7 @@ kv_status host_append(const kv_append_args* args, kv_error*) {
         const int64_t slot = first[b] + (t - offsets[b]);
         const auto put = [&](const DLTensor& cache, const DLTensor& rows, int64_t dims) {
           store_row(cache, cache_element(cache, table_row, slot, h),
-                    fetch_row(rows, (t * heads + h) * dims, dims));
+                    fetch_row(rows, row_element(rows, t, h), dims));
         };
         put(args->cache.key, args->key, args->shape->head_dim_k);
         put(args->cache.value, args->value, args->shape->head_dim_v);

@@ -175,5 +175,6 @@ extern "C" const kv_plugin* kverify_plugin_v1(void) {
   if (fault_is("endless_name")) plugin.name = endless.c_str();
   if (fault_is("garbage_name")) plugin.name = "\x01\xff\x1b[2J";
   if (fault_is("convention")) plugin.conventions.lse_base = 9;
+  if (fault_is("promises_graph")) plugin.conventions.promises |= KV_PROMISE_GRAPH;
   return &plugin;
 }
