@@ -19,6 +19,14 @@ Error cannot(const char* what, const std::string& path) {
                            "': " + std::strerror(errno));
 }
 
+/// The line that another process wrote behind one whose writer was killed within write(), or null.
+/// Quotes within strings are escaped: what is found begins a line.
+nlohmann::json behind_torn(const std::string& line) {
+  const size_t start = line.find("{\"event\"", 1);
+  return start == line.npos ? nlohmann::json()
+                            : nlohmann::json::parse(line.substr(start), nullptr, false);
+}
+
 }  // namespace
 
 Result<Ledger> Ledger::open(const std::string& path) {
@@ -65,11 +73,11 @@ Result<LedgerLines> read_ledger(const std::string& path) {
   LedgerLines all;
   for (std::string line; std::getline(file, line);) {
     nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object()) {
-      all.lines.push_back(std::move(json));
-    } else {
+    if (!json.is_object()) {
       ++all.unreadable;
+      json = behind_torn(line);
     }
+    if (json.is_object()) all.lines.push_back(std::move(json));
   }
   return all;
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -77,10 +78,25 @@ std::optional<uint64_t> CampaignState::unfinished(uint32_t worker) const {
   return running - 1;
 }
 
-uint64_t CampaignState::claim(uint32_t worker) {
-  if (const auto number = unfinished(worker)) return *number;
+std::optional<uint32_t> CampaignState::left_behind(CampaignWorker who) const {
+  for (uint32_t s = who.worker; s < kCampaignJobsMax; s += std::max(who.workers, 1U)) {
+    if (unfinished(s)) return s;
+  }
+  return std::nullopt;
+}
+
+bool CampaignState::is_waited_for(CampaignWorker who) const { return left_behind(who).has_value(); }
+
+uint64_t CampaignState::claim(CampaignWorker who) {
+  std::atomic<uint64_t>& running = slot(who.worker).running;
+  if (const auto left = left_behind(who)) {
+    // Stands in both slots for a moment: a process killed between has it run twice.
+    running = file_->slots[*left].running.load();
+    if (*left != who.worker) file_->slots[*left].running = 0;
+    return running - 1;
+  }
   for (uint64_t next = file_->next;;) {
-    slot(worker).running = next + 1;
+    running = next + 1;
     if (file_->next.compare_exchange_weak(next, next + 1)) return next;
   }
 }

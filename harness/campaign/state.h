@@ -2,11 +2,12 @@
 // every worker is running, and which number comes next.
 // Contract: a file of fixed size, mapped shared; the kernel keeps what was stored when a process
 // dies. claim(worker) gives numbers 0, 1, 2, ... each to one worker, and the worker's slot holds it
-// before the counter moves, so that no number is lost; one may be run twice after a crash. A slot
-// also holds the text of the running case, as far as it fits.
+// before the counter moves, so that no number is lost; one may be run twice after a crash. What the
+// slots of more workers than there are now left unfinished is claimed by those that there are. A
+// slot also holds the text of the running case, as far as it fits.
 // Example:
 //   KV_ASSIGN_OR_RETURN(CampaignState state, CampaignState::open(path));
-//   const uint64_t number = state.claim(worker); ... state.release(worker);
+//   const uint64_t number = state.claim({.worker = 0, .workers = 2}); ... state.release(0);
 #pragma once
 
 #include <atomic>
@@ -29,6 +30,11 @@ struct CampaignSlot {
   char text[kSlotTextMax];
 };
 
+/// One of the workers that a campaign has now, 0 to workers - 1.
+struct CampaignWorker {
+  uint32_t worker = 0, workers = 1;
+};
+
 class CampaignState {
  public:
   /// Makes the file where it is not there; a file of another size or kind is bad input.
@@ -37,8 +43,10 @@ class CampaignState {
   CampaignState& operator=(CampaignState&& other) noexcept;
   ~CampaignState();
 
-  /// What the worker left unfinished, or the next number.
-  uint64_t claim(uint32_t worker);
+  /// What the worker left unfinished, or one that is gone, or the next number.
+  uint64_t claim(CampaignWorker who);
+  /// Is there something unfinished for claim()?
+  bool is_waited_for(CampaignWorker who) const;
   std::optional<uint64_t> unfinished(uint32_t worker) const;
   void note_case(uint32_t worker, std::string_view text);
   /// The text of the running case, "" when it was too long.
@@ -53,6 +61,8 @@ class CampaignState {
  private:
   struct File;
   CampaignState() = default;
+  /// The slot, of those that fall to this worker, in which a number stands.
+  std::optional<uint32_t> left_behind(CampaignWorker who) const;
   File* file_ = nullptr;
 };
 

@@ -84,6 +84,7 @@ class Supervisor {
     std::vector<std::string> words = {
         "kverify",        "fuzz",
         "--worker",       std::to_string(index),
+        "--jobs",         std::to_string(options_.jobs),
         "--dir",          options_.folder,
         "--seed",         std::to_string(options_.seed),
         "--level",        options_.level,

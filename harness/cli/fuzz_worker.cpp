@@ -27,6 +27,7 @@ class FuzzWorker {
       : options_(options),
         folder_(options.folder),
         worker_(*options.worker),
+        who_({.worker = *options.worker, .workers = options.jobs}),
         state_(std::move(state)),
         ledger_(std::move(ledger)) {}
 
@@ -34,7 +35,7 @@ class FuzzWorker {
     KV_ASSIGN_OR_RETURN(Examiner examiner, Examiner::start(options_.bench));
     if (options_.level == "engine") offered_ = examiner.history_drawing().offered;
     while (state_.stop() == 0 && !interrupted()) {
-      if (options_.cases && state_.claimed() >= *options_.cases && !state_.unfinished(worker_)) {
+      if (options_.cases && state_.claimed() >= *options_.cases && !state_.is_waited_for(who_)) {
         break;
       }
       KV_RETURN_IF_ERROR(one(examiner));
@@ -50,7 +51,7 @@ class FuzzWorker {
   }
 
   Result<void> one(Examiner& examiner) {
-    const uint64_t number = state_.claim(worker_);
+    const uint64_t number = state_.claim(who_);
     Case c = draw_case(number, examiner);
     c.name = "campaign case " + std::to_string(number);
     state_.note_case(worker_, case_to_json(c));
@@ -95,6 +96,7 @@ class FuzzWorker {
   const FuzzOptions& options_;
   const CampaignFolder folder_;
   const uint32_t worker_;
+  const CampaignWorker who_;
   CampaignState state_;
   Ledger ledger_;
   OfferSet offered_;  // by the engine
