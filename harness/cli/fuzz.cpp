@@ -2,6 +2,7 @@
 // time.
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -104,10 +105,13 @@ class Supervisor {
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     Worker& w = workers_[index];
+    const pid_t supervisor = getpid();
     w.process = fork();
     if (w.process > 0) return {};
     if (w.process < 0) return environment_error(fmt::format("fork: {}", std::strerror(errno)));
-    execv("/proc/self/exe", argv.data());
+    // A campaign without its supervisor has no limit. It may be gone already.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == supervisor) execv("/proc/self/exe", argv.data());
     _exit(127);
   }
 

@@ -1,7 +1,4 @@
 // One worker of a campaign: claims a number, leaves the case in the shared state, runs, records.
-#include <signal.h>
-#include <sys/prctl.h>
-
 #include "harness/campaign/file_lock.h"
 #include "harness/campaign/ledger.h"
 #include "harness/campaign/state.h"
@@ -106,7 +103,6 @@ class FuzzWorker {
 }  // namespace
 
 Result<ExitCode> fuzz_worker(const FuzzOptions& options) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a campaign without its supervisor has no limit
   const CampaignFolder folder(options.folder);
   // The worker of a supervisor that was killed may still be ending.
   KV_ASSIGN_OR_RETURN(const FileLock lock, FileLock::take(folder.worker_lock(*options.worker),

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Purpose: how long each planted bug of corpus/mutants/pairs hides from guided and from unguided
+search, both from nothing, and whether the one is faster: Mann-Whitney's rank test.
+
+Contract: every run is one line of JSON in RESULTS (bug, digest of its patch, mode, seed, limit,
+executions, CPU seconds, found); what is there for the same patch and limit is not run again, so a
+stopped comparison goes on where it was. Executions decide the test: they are the same on every
+machine; a run without a finding counts as longer than all others. Exit 1 when a guided run does not
+find its bug in 10 minutes of processor time and the given executions.
+Usage: compare_search.py BUILD RESULTS [--runs 20] [--executions 20000] [--only NAME]... [--table]
+"""
+import argparse
+import collections
+import hashlib
+import json
+import math
+import os
+import pathlib
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+
+CPU_SECONDS_MAX = 600
+MODES = ("guided", "unguided")
+# Rows of K and V are short: none of the bugs is about them, and more cases run in the time.
+LIMITS = {"fuzz_attention": ["--kv_limit_head_dim=16"], "fuzz_history": []}
+INPUT = re.compile(rb"fuzz: input (\d+) of this run")
+Bug = collections.namedtuple("Bug", "name digest target")
+
+
+def read_bugs(folder, only):
+    bugs = []
+    for path in sorted(folder.glob("*.patch")):
+        text = path.read_bytes()
+        target = "fuzz_history" if b"\nLevel: engine" in text else "fuzz_attention"
+        if not only or any(word in path.stem for word in only):
+            # What the patch does, not what its header says.
+            body = text[text.index(b"\n--- "):]
+            bugs.append(Bug(path.stem, hashlib.sha256(body).hexdigest()[:16], target))
+    return bugs
+
+
+def read_results(path):
+    """Lines that are whole; a torn one is a run that is done again."""
+    results = []
+    if path.exists():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                results.append(json.loads(line))
+            except ValueError:
+                continue
+    return results
+
+
+def limit_time():
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS_MAX, CPU_SECONDS_MAX + 5))
+
+
+def search(build, bug, mode, seed, most):
+    """One run from nothing. Ends the program when the target ends neither way that is known."""
+    plugin = build / "lib" / "mutants" / f"lib{bug.name}.so"
+    with tempfile.TemporaryDirectory(prefix="compare_search_") as folder:
+        words = [f"-artifact_prefix={folder}/", *LIMITS[bug.target]]
+        if mode == "guided":
+            os.mkdir(folder + "/corpus")
+            words += [f"-seed={seed}", f"-runs={most}", "-timeout=120", folder + "/corpus"]
+        else:
+            words += [f"--kv_seed={seed}", f"--kv_unguided={most}"]
+        child = subprocess.Popen([build / "bin" / bug.target, *words], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.PIPE, preexec_fn=limit_time,
+                                 env=dict(os.environ, KVERIFY_FUZZ_PLUGIN=str(plugin)))
+        with child.stderr:
+            said = child.stderr.read()
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    found = INPUT.search(said)
+    cpu = round(used.ru_utime + used.ru_stime, 2)
+    if not found and child.returncode != 0 and cpu < CPU_SECONDS_MAX:
+        sys.exit(f"compare_search: {bug.name}, {mode}, seed {seed}: exit {child.returncode}: "
+                 f"{said[-500:].decode(errors='replace')}")
+    return {"bug": bug.name, "patch": bug.digest, "mode": mode, "seed": seed, "limit": most,
+            "executions": int(found[1]) if found else most, "cpu_seconds": cpu,
+            "found": found is not None}
+
+
+def run_missing(options, bugs, results):
+    done = {(r["patch"], r["mode"], r["seed"], r["limit"]) for r in results}
+    with open(options.results, "a+", encoding="utf-8") as file:
+        for seed in range(1, options.runs + 1):
+            for bug in bugs:
+                for mode in MODES:
+                    if (bug.digest, mode, seed, options.executions) in done:
+                        continue
+                    result = search(options.build, bug, mode, seed, options.executions)
+                    results.append(result)
+                    # A line that was torn by a kill stays alone.
+                    file.write("\n" + json.dumps(result))
+                    file.flush()
+
+
+def rank_test(first, second):
+    """Mann-Whitney: the share of pairs in which `first` is smaller (ties count half), and the
+    two-sided p of the normal approximation, ties and continuity corrected."""
+    pairs = sum((a < b) + 0.5 * (a == b) for a in first for b in second)
+    n, m = len(first), len(second)
+    ties = sum(t ** 3 - t for t in collections.Counter([*first, *second]).values())
+    variance = n * m / 12 * (n + m + 1 - ties / ((n + m) * (n + m - 1)))
+    if variance <= 0:
+        return pairs / (n * m), 1.0
+    z = max(abs(pairs - n * m / 2) - 0.5, 0) / math.sqrt(variance)
+    return pairs / (n * m), math.erfc(z / math.sqrt(2))
+
+
+def median(runs):
+    lengths = [math.inf if not r["found"] else r["executions"] for r in runs]
+    middle = statistics.median_high(lengths)
+    return "more" if middle == math.inf else f"{middle:.0f}"
+
+
+def print_table(options, bugs, results):
+    """Returns how many bugs a guided run missed."""
+    print("| bug | runs | found guided, unguided | executions, median: guided | unguided | "
+          "guided is faster in | p | CPU s guided: median | most |\n"
+          "|---|---|---|---|---|---|---|---|---|")
+    missed, faster, slower = 0, 0, 0
+    for bug in bugs:
+        mine = [r for r in results if r["patch"] == bug.digest and
+                r["limit"] == options.executions and r["seed"] <= options.runs]
+        guided, unguided = ([r for r in mine if r["mode"] == mode] for mode in MODES)
+        if not guided or not unguided:
+            continue
+        lengths = [[r["executions"] if r["found"] else math.inf for r in runs]
+                   for runs in (guided, unguided)]
+        share, p = rank_test(*lengths)
+        faster += p < 0.05 and share > 0.5
+        slower += p < 0.05 and share < 0.5
+        found = [sum(r["found"] for r in runs) for runs in (guided, unguided)]
+        missed += found[0] < len(guided)
+        cpu = [r["cpu_seconds"] for r in guided]
+        print(f"| `{bug.name}` | {len(guided)} + {len(unguided)} | {found[0]}, {found[1]} | "
+              f"{median(guided)} | {median(unguided)} | {100 * share:.0f} % | {p:.3f} | "
+              f"{statistics.median(cpu):.1f} | {max(cpu):.1f} |")
+    print(f"\nfaster with guidance, p < 0.05: {faster} bugs; slower: {slower}")
+    return missed
+
+
+def main(words):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("results", type=pathlib.Path)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--executions", type=int, default=20000)
+    parser.add_argument("--only", action="append")
+    parser.add_argument("--table", action="store_true", help="run nothing")
+    options = parser.parse_args(words)
+    tree = pathlib.Path(__file__).resolve().parent.parent
+    bugs = read_bugs(tree / "corpus" / "mutants" / "pairs", options.only)
+    results = read_results(options.results)
+    if not options.table:
+        run_missing(options, bugs, results)
+    return 1 if print_table(options, bugs, results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
