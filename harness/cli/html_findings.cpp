@@ -56,7 +56,7 @@ Result<HtmlFinding> html_finding(const BenchOptions& bench, const Record& record
   const Divergence& d = *v.divergence;
   KV_ASSIGN_OR_RETURN(const Observation seen, observe_once(bench, record.c));
   shown.errors = error_map(record.c, seen, d);
-  if (shown.errors.heads.empty() || d.kv_length > kExplainedSlots) return shown;
+  if (d.kv_length > kExplainedSlots) return shown;
   const Observe observe = [&](const Case& one) { return observe_once(bench, one); };
   const auto explained = kv::explain(record.c, observe, {.cases_max = kFurtherCases});
   if (!explained.ok() || !explained->numeric) return shown;

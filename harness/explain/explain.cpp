@@ -55,6 +55,20 @@ Result<std::unique_ptr<Evidence>> gather(const Case& c, const Observe& observe) 
   return e;
 }
 
+// What fails in a cascade mostly fails without one, too: there hypotheses read all that was seen.
+Result<std::unique_ptr<Evidence>> gather_without_cascade(const Case& c, const Observe& observe) {
+  KV_ASSIGN_OR_RETURN(auto e, gather(c, observe));
+  if (e->defect.empty() || c.exec.cascade_slots == 0) return e;
+  Case alone = c;
+  alone.exec.cascade_slots = 0;
+  KV_ASSIGN_OR_RETURN(auto without, gather(alone, observe));
+  if (without->wrong && without->defect.empty()) return without;
+  return unsupported(
+      "exec.cascade_slots: what fails is a part of a cascade or its merge, which no hypothesis "
+      "reads, and the step without a cascade does not fail by a value: " +
+      e->verdict.message);
+}
+
 // The rows that are looked at: all of them, or as many as the limit allows, evenly taken, and one
 // that is wrong.
 std::vector<RowAt> rows_of(const Evidence& e, uint32_t most) {
@@ -170,11 +184,12 @@ std::string sentence_of(const Explanation& e) {
 
 Result<Explanation> explain(const Case& c, const Observe& observe, const ExplainLimits& limits) {
   KV_RETURN_IF_ERROR(check_modelled(c));
-  KV_ASSIGN_OR_RETURN(const auto evidence, gather(c, observe));
+  KV_ASSIGN_OR_RETURN(const auto evidence, gather_without_cascade(c, observe));
   Explanation e;
   e.verdict = evidence->verdict;
   if (e.verdict.outcome != Outcome::kFail && e.verdict.outcome != Outcome::kNondeterministic) {
-    return bad_input("expected a case that fails, got one that does not: " + e.verdict.message);
+    return bad_input("expected a case that fails, got one that does not" +
+                     (e.verdict.message.empty() ? "" : ": " + e.verdict.message));
   }
   e.numeric = is_value_failure(e.verdict) && evidence->scene->has_values();
   if (is_stored_failure(e.verdict)) explain_stored(evidence->c, evidence->observation, e);

@@ -97,6 +97,44 @@ TEST(Explain, NamesWhatIsPlanted) {
   EXPECT_GE((n.alone + n.in_three) * 10, n.planted * 8);
 }
 
+/// Another value in the last row of every part of the cascade.
+Observation with_wrong_parts(Observation o) {
+  for (OpObservation& op : o.ops) {
+    for (CascadeResult& cascade : op.cascades) {
+      for (LayerResult& part : cascade.parts) part.output.back() ^= std::byte{0x10};
+    }
+  }
+  return o;
+}
+
+// Fails when a cascade beside the step keeps its fault from being named, as it did: its parts were
+// held against the honest reading of the step.
+TEST(Explain, NamesTheFaultOfAStepThatHasACascade) {
+  Case c = busy_case();
+  c.exec.cascade_slots = 8;
+  const auto e = explain(c,
+                         [](const Case& one) -> Result<Observation> {
+                           return with_wrong_parts(*simulate(one, "causal-plus-one"));
+                         },
+                         {});
+  ASSERT_TRUE(e.ok()) << e.error().message;
+  ASSERT_FALSE(e->remain.empty());
+  EXPECT_EQ(e->remain[0].name, "causal-plus-one");
+}
+
+// Fails when what only a part got wrong is told to be a contradiction, or no failure.
+TEST(Explain, SaysThatItReadsNoPartsOfACascade) {
+  Case c = busy_case();
+  c.exec.cascade_slots = 8;
+  const auto e = explain(c,
+                         [](const Case& one) -> Result<Observation> {
+                           return with_wrong_parts(fake_observation(one));
+                         },
+                         {});
+  ASSERT_FALSE(e.ok());
+  EXPECT_TRUE(e.error().message.starts_with("exec.cascade_slots")) << e.error().message;
+}
+
 TEST(Explain, NamesWhatIsWrongWithSinksAndAlibi) {
   const Case c = case_of_head_inputs();
   const Observation o = fake_observation(c);

@@ -154,7 +154,8 @@ ErrorMap error_map(const Case& c, const Observation& observation, const Divergen
   const bool inside = d.layer >= 0 && d.layer < s.layers && d.head >= 0 && d.head < s.query_heads &&
                       d.dimension < s.head_dim_v && d.op_index < c.ops.size() &&
                       d.op_index < observation.ops.size();
-  if (!inside) return {};
+  // Of a cascade nothing is drawn: its elements are not those of the step.
+  if (!inside || d.tensor.starts_with("part ") || d.tensor.starts_with("merged ")) return {};
   auto timeline = Timeline::create(c);
   if (!timeline.ok()) return {};
   PoolImage pool(c);

@@ -2,7 +2,8 @@
 // Contract: ratios are |error| / bound under the weakest assumptions, by the double tier alone;
 // what the judge certifies is the divergence. At most kErrorRowsMax rows and kErrorColumnsMax
 // dimensions around the divergence, fewer where a row sees so many keys that the work would be
-// unbounded. Nothing where the observation does not reach the step or is malformed. Example:
+// unbounded. Nothing where the observation does not reach the step or is malformed, or where the
+// divergence lies in a cascade beside the step. Example:
 // ErrorMap map = error_map(c, observation, *verdict.divergence);
 #pragma once
 

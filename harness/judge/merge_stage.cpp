@@ -199,6 +199,7 @@ std::optional<Failure> judge_part(const StepView& view, const VisibleSets& visib
     failure->message = fmt::format("In part {} of a cascade of parts of {} slots: ", part,
                                    view.c.exec.cascade_slots) +
                        failure->message;
+    if (failure->divergence) failure->divergence->tensor.insert(0, "part ");
   }
   return failure;
 }

@@ -91,6 +91,8 @@ TEST(MergeStage, AWrongPartIsNoWrongMerge) {
   EXPECT_EQ(v.outcome, Outcome::kFail) << v.message;
   EXPECT_EQ(v.failure_class, "output-value") << v.message;
   EXPECT_NE(v.message.find("In part 1 of a cascade"), std::string::npos) << v.message;
+  ASSERT_TRUE(v.divergence);
+  EXPECT_EQ(v.divergence->tensor, "part output");  // the step's own output is right
 }
 
 TEST(MergeStage, AnEmptyPartMustSaySo) {

@@ -28,8 +28,8 @@ std::string heading(const Record& r) {
 
 // A tensor of the divergence is stored as this.
 DType type_of(const Case& c, const Divergence& d) {
-  if (d.tensor == "lse") return DType::kF32;
-  return d.tensor == "output" ? c.shape.output_dtype : c.shape.kv_dtype;
+  if (d.tensor.ends_with("lse")) return DType::kF32;
+  return d.tensor.ends_with("output") ? c.shape.output_dtype : c.shape.kv_dtype;
 }
 
 std::string interval(const Divergence& d) {
