@@ -12,7 +12,8 @@ constexpr void (*kPasses[])(Shrinker&) = {
     plain_engine,      plain_operations,     shrink_heads,
     shrink_dimensions, simplify_design,      drop_settings,
     shrink_pages,      shrink_history_pages, shrink_lengths_by_pages,
-    shrink_numbers,    drop_overrides,       number_requests,
+    merge_pages,       shrink_numbers,       drop_overrides,
+    number_requests,
 };
 
 // Until a whole round changes nothing.

@@ -1,5 +1,6 @@
 // What only changes together: heads, head dimensions, pages, lengths by whole pages.
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "harness/case/limits.h"
@@ -102,6 +103,21 @@ void shrink_pages(Shrinker& shrinker) {
     c.pool.page_slots = slots;
     c.pool.page_count = std::min<uint32_t>(c.pool.page_count * 256, limits::kPageCountMax);
     if (take_fitted(shrinker, std::move(c))) return;
+  }
+}
+
+// The same lengths in fewer, larger pages: a table of one page says that pages do not matter.
+void merge_pages(Shrinker& shrinker) {
+  uint64_t slots = 0;
+  Case counted = shrinker.best();
+  for_each_row(counted, [&slots](uint64_t, op::StepRow& row) {
+    slots += uint64_t{row.pad_left} + row.append + row.pad_right;
+  });
+  const uint64_t most = std::min<uint64_t>(std::bit_ceil(slots), limits::kPageSlotsMax);
+  for (auto size = static_cast<uint32_t>(most); size > shrinker.best().pool.page_slots; size /= 2) {
+    Case c = shrinker.best();
+    c.pool.page_slots = size;
+    if (take_fitted(shrinker, std::move(c)) || shrinker.spent()) return;
   }
 }
 

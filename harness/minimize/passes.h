@@ -20,6 +20,7 @@ void fold_steps(Shrinker& shrinker);
 void shrink_heads(Shrinker& shrinker);
 void shrink_dimensions(Shrinker& shrinker);
 void shrink_pages(Shrinker& shrinker);
+void merge_pages(Shrinker& shrinker);
 void shrink_lengths_by_pages(Shrinker& shrinker);
 
 // pass_numbers.cpp
