@@ -60,7 +60,14 @@ bool fits(const Case& c) {
   return slots <= 4 * uint64_t{limits().slots};
 }
 
+/// As far as it is known before the plugin has planned.
+std::vector<Relation> relations_before(const Case& c) {
+  return relations_of(c, c.exec.variant, c.exec.split_slots == 0 ? 0 : 1);
+}
+double novelty(const Case& c) { return novelty_of(relations_before(c)); }
+
 void run(const Case& c) {
+  meet(relations_before(c));
   const FuzzRun ran = run_case(c);
   const Verdict& v = ran.verdict;
   note_relations(relations_of(c, v.variant, ran.splits));
@@ -77,8 +84,12 @@ void run(const Case& c) {
 }  // namespace
 
 const CaseTarget& case_target() {
-  static constexpr CaseTarget target{
-      .open = open_bench, .set_limit = set_limit, .draw = draw_small, .fits = fits, .run = run};
+  static constexpr CaseTarget target{.open = open_bench,
+                                     .set_limit = set_limit,
+                                     .draw = draw_small,
+                                     .fits = fits,
+                                     .run = run,
+                                     .novelty = novelty};
   return target;
 }
 

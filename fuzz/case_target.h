@@ -25,6 +25,8 @@ struct CaseTarget {
   bool (*fits)(const Case& c);
   /// Runs, judges, notes what guides the search; end_with_finding() where it fails.
   void (*run)(const Case& c);
+  /// How much of a case has seldom been run before, of any scale; nullptr: nobody asks.
+  double (*novelty)(const Case& c) = nullptr;
 };
 
 const CaseTarget& case_target();

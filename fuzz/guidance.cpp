@@ -1,6 +1,7 @@
 #include "fuzz/guidance.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 
@@ -16,6 +17,12 @@ constexpr size_t kRelationKinds = 32, kValues = kSingles / kRelationKinds;
 // libFuzzer finds its counters by the section's name, in the executable: hence a global.
 __attribute__((section("__libfuzzer_extra_counters"), used))
 uint8_t g_counters[kEdges + kPairs + kSingles + kRatios + kNotes];
+
+// How often each pair of relations was met in this run.
+std::array<uint32_t, 1 << 16>& pairs_met() {
+  static std::array<uint32_t, 1 << 16> met = {};
+  return met;
+}
 
 void count(size_t index) {
   if (g_counters[index] < 255) ++g_counters[index];
@@ -117,6 +124,19 @@ void add_row(const Case& c, const PlannedRow& row, uint32_t splits, const Add& a
           : residue(length - static_cast<uint64_t>(c.mask.window_left), c.pool.page_slots));
 }
 
+size_t number_of(const Relation& r) { return r.what * kValues + r.value; }
+
+/// visit(a hash of the pair), whatever the order of the two.
+template <class Visit>
+void each_pair(std::span<const Relation> relations, Visit visit) {
+  for (size_t i = 0; i < relations.size(); ++i) {
+    for (size_t j = i + 1; j < relations.size(); ++j) {
+      const size_t a = number_of(relations[i]), b = number_of(relations[j]);
+      visit(std::min(a, b) * 2654435761U + std::max(a, b) * 40503U);
+    }
+  }
+}
+
 }  // namespace
 
 std::span<uint8_t> edge_counters() { return {g_counters, kEdges}; }
@@ -148,15 +168,22 @@ std::vector<Relation> relations_of(const Case& c, std::string_view variant, uint
 
 void note_relations(std::span<const Relation> relations) {
   constexpr size_t kFirstPair = kEdges, kFirstSingle = kEdges + kPairs;
-  for (size_t i = 0; i < relations.size(); ++i) {
-    const size_t a = relations[i].what * kValues + relations[i].value;
-    g_counters[kFirstSingle + a] = 1;
-    for (size_t j = i + 1; j < relations.size(); ++j) {
-      const size_t b = relations[j].what * kValues + relations[j].value;
-      g_counters[kFirstPair + (std::min(a, b) * 2654435761U + std::max(a, b) * 40503U) % kPairs] =
-          1;
-    }
-  }
+  for (const Relation& r : relations) g_counters[kFirstSingle + number_of(r)] = 1;
+  each_pair(relations, [](uint64_t pair) { g_counters[kFirstPair + pair % kPairs] = 1; });
+}
+
+double novelty_of(std::span<const Relation> relations) {
+  double sum = 0;
+  uint64_t pairs = 0;
+  each_pair(relations, [&](uint64_t pair) {
+    sum += 1 / (1.0 + pairs_met()[pair % pairs_met().size()]);
+    ++pairs;
+  });
+  return pairs > 0 ? sum / static_cast<double>(pairs) : 0;
+}
+
+void meet(std::span<const Relation> relations) {
+  each_pair(relations, [](uint64_t pair) { ++pairs_met()[pair % pairs_met().size()]; });
 }
 
 void note_ratio(double ratio) {

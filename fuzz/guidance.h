@@ -33,6 +33,10 @@ std::vector<Relation> relations_of(const Case& c, std::string_view variant, uint
 
 /// Each relation, and each pair.
 void note_relations(std::span<const Relation> relations);
+/// Of a case that has not run: the mean over the pairs of its relations of 1 / (1 + how often
+/// meet() was told of the pair). A hash tells pairs apart; two may share a place.
+double novelty_of(std::span<const Relation> relations);
+void meet(std::span<const Relation> relations);
 /// The largest |error| / bound.
 void note_ratio(double ratio);
 /// Anything else: a number below 1024.

@@ -24,7 +24,8 @@ def main():
     tree = os.path.abspath(sys.argv[1])
     if sys.argv[2:3] == ["--refuses"]:
         return 0 if complaint(tree, os.path.abspath(sys.argv[3])) else 1
-    patches = sorted(glob.glob(os.path.join(tree, "corpus", "mutants", "*.patch")))
+    folder = os.path.join(tree, "corpus", "mutants")
+    patches = sorted(glob.glob(os.path.join(folder, "**", "*.patch"), recursive=True))
     bad = 0
     for patch in patches:
         said = complaint(tree, patch)

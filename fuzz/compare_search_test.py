@@ -1,0 +1,84 @@
+"""Purpose: the rank test gives what tables of it give, and no run is done twice or lost.
+
+Contract: the fuzz target is a script here. Each test says what fault makes it fail.
+"""
+import contextlib
+import io
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import compare_search  # noqa: E402
+
+# Finds after 7 inputs, guided after 3; leaves a line for each run of it.
+TARGET = """#!/bin/sh
+echo run >> "$(dirname "$0")/runs"
+case "$*" in *--kv_unguided*) n=7;; *) n=3;; esac
+echo "fuzz: input $n of this run: somewhere" >&2
+exit 77
+"""
+
+
+class RankTest(unittest.TestCase):
+    def test_apart(self):
+        """Fails when the continuity correction or the variance is wrong: U = 9, z = 1.7457."""
+        share, p = compare_search.rank_test([1, 2, 3], [4, 5, 6])
+        self.assertEqual(share, 1)
+        self.assertAlmostEqual(p, 0.0809, places=4)
+
+    def test_ties(self):
+        """Fails when ties are not taken out of the variance, 10.286 instead of 12: z = 1.7150."""
+        share, p = compare_search.rank_test([1, 1, 2, 2], [2, 2, 3, 3])
+        self.assertAlmostEqual(share, 14 / 16)
+        self.assertAlmostEqual(p, 0.0864, places=4)
+
+    def test_same(self):
+        """Fails when equal samples differ, or runs without a finding break it."""
+        self.assertEqual(compare_search.rank_test([float("inf")] * 3, [float("inf")] * 3),
+                         (0.5, 1.0))
+
+
+class Resume(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.build = pathlib.Path(folder.name)
+        (self.build / "bin").mkdir()
+        (self.build / "bin" / "fuzz_attention").write_text(TARGET)
+        (self.build / "bin" / "fuzz_attention").chmod(0o755)
+        self.results = self.build / "results"
+
+    def compare(self, runs):
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            status = compare_search.main([str(self.build), str(self.results), "--runs", str(runs),
+                                          "--executions", "10", "--only", "301"])
+        return status, said.getvalue()
+
+    def count(self):
+        return len((self.build / "bin" / "runs").read_text().splitlines())
+
+    def test_goes_on(self):
+        """Fails when a run is done again, or a torn line hides a whole one or is believed."""
+        self.assertEqual(self.compare(1)[0], 0)
+        self.assertEqual(self.count(), 2)
+        with open(self.results, "a", encoding="utf-8") as file:
+            file.write('\n{"bug": "301_wi')
+        status, said = self.compare(2)
+        self.assertEqual((status, self.count()), (0, 4))
+        self.assertIn("| 2 + 2 | 2, 2 | 3 | 7 | 100 % |", said)
+        whole = [json.loads(line) for line in self.results.read_text().splitlines()
+                 if line.endswith("}")]
+        self.assertEqual(len(whole), 4)
+
+    def test_missed(self):
+        """Fails when a bug that a guided run missed passes."""
+        (self.build / "bin" / "fuzz_attention").write_text("#!/bin/sh\nexit 0\n")
+        self.assertEqual(self.compare(1)[0], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
