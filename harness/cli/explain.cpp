@@ -28,6 +28,20 @@ Result<ExitCode> explain_engine_case(const ExplainOptions& options, const Case& 
   return ExitCode::kPass;
 }
 
+/// Of a case and its image under a relation, what the verdict is told of; where the two do not
+/// agree, each within its bounds, no hypothesis about one of them says why.
+Result<Explanation> explain_pair(const ExplainOptions& options, const Case& c,
+                                 const Observe& observe) {
+  KV_ASSIGN_OR_RETURN(const Examined examined, examine_once(options.bench, {}, c, {}));
+  const Verdict& v = examined.verdict;
+  if (v.outcome != Outcome::kFail || v.stage != Stage::kMetamorphic)
+    return kv::explain(examined.c, observe, {.cases_max = options.cases});
+  return Explanation{
+      .verdict = v,
+      .sentence = "This failure is named by its verdict, not by a value: " + v.message,
+  };
+}
+
 }  // namespace
 
 Result<ExitCode> explain(const ExplainOptions& options) {
@@ -35,7 +49,8 @@ Result<ExitCode> explain(const ExplainOptions& options) {
   KV_ASSIGN_OR_RETURN(const Case c, load_checked_case(options.case_path));
   if (c.engine) return explain_engine_case(options, c);
   const Observe observe = [&](const Case& one) { return observe_once(options.bench, one); };
-  auto explained = kv::explain(c, observe, {.cases_max = options.cases});
+  auto explained = c.exec.relation.empty() ? kv::explain(c, observe, {.cases_max = options.cases})
+                                           : explain_pair(options, c, observe);
   if (!explained.ok())
     return Error{explained.error().kind, options.case_path + ": " + explained.error().message};
   const Explanation& e = *explained;
