@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/case/mask_bits.h"
 #include "reference/visible.h"
 
 namespace kv {
@@ -25,7 +26,7 @@ std::string note_of(const char* what, Part shown, size_t all) {
   return fmt::format("{} {} to {} of {} drawn. ", what, shown.begin, shown.end - 1, all);
 }
 
-enum MaskKind : uint8_t { kHidden, kVisible, kPad, kOutsideWindow, kAdded, kLost, kTwice };
+enum MaskKind : uint8_t { kHidden, kVisible, kPad, kOutsideWindow, kMasked, kAdded, kLost, kTwice };
 
 }  // namespace
 
@@ -49,6 +50,7 @@ std::optional<Moment> moment_of(const Case& c, const Verdict& verdict) {
   }
   if (m.row != nullptr && d != nullptr && d->request >= 0 && d->head >= 0)
     m.query = d->query_slot - query_slot(*m.row, 0);
+  if (d != nullptr && d->head >= 0) m.head = static_cast<uint32_t>(d->head);
   return m;
 }
 
@@ -72,8 +74,11 @@ Grid mask_grid(const Moment& m) {
   const Part queries{begin, end};
   const Part slots =
       around(query_slot(row, static_cast<uint32_t>(query)), row.kv_length, kGridColumnsMax);
-  g.kinds = {
-      {"off", "hidden"}, {"on", "visible"}, {"pad", "PAD"}, {"outside", "out of the window"}};
+  g.kinds = {{"off", "hidden"},
+             {"on", "visible"},
+             {"pad", "PAD"},
+             {"outside", "out of the window"},
+             {"masked", "hidden by the mask tensor"}};
   g.first_column = slots.begin;
   g.rule = m.c->pool.page_slots;
   g.note = note_of("query rows", queries, row.queries) + note_of("slots", slots, row.kv_length) +
@@ -85,13 +90,14 @@ Grid mask_grid(const Moment& m) {
     const std::vector<uint8_t> visible = reference::visible_keys(geometry, at);
     geometry.window_left = geometry.window_right = -1;
     const std::vector<uint8_t> open = reference::visible_keys(geometry, at);
+    const MaskRow tensor(*m.c, m.timeline->sequence(row.request), {.query = at, .head = m.head});
     GridRow out{.label = fmt::format("query {} at slot {}", q, query_slot(row, at)),
                 .marked = static_cast<int64_t>(q) == m.query};
     for (size_t s = slots.begin; s < slots.end; ++s)
-      out.cells.push_back(!real[s]     ? kPad
-                          : visible[s] ? kVisible
-                          : open[s]    ? kOutsideWindow
-                                       : kHidden);
+      out.cells.push_back(!real[s]      ? kPad
+                          : !visible[s] ? (open[s] ? kOutsideWindow : kHidden)
+                          : tensor.shows(static_cast<uint32_t>(s)) ? kVisible
+                                                                   : kMasked);
     g.rows.push_back(std::move(out));
   }
   return g;

@@ -29,12 +29,14 @@ struct Moment {
   PlannedStep step;
   const PlannedRow* row = nullptr;  // of the failing request; nullptr when the step has none
   int64_t query = -1;               // of that row
+  uint32_t head = 0;                // query head, where the verdict has one
 };
 
 /// Where the verdict has no place (a race, say), the last step and its first row stand for it.
 std::optional<Moment> moment_of(const Case& c, const Verdict& verdict);
 
-/// What each query row of the failing request may see, by the reference's own definition.
+/// What each query row of the failing request may see, by the reference's own definition, for the
+/// failing head.
 Grid mask_grid(const Moment& moment);
 
 /// What the kernel reads, if a hypothesis about it holds: for query rows of the failing request,

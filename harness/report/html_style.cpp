@@ -6,13 +6,13 @@ namespace kv {
 
 const char* const kHtmlStyle = R"css(
 :root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--soft:#57606a;--line:#d0d7de;--off:#eaeef2;
---on:#1f6feb;--pad:#bf8700;--outside:#b9cdea;--mine:#1f6feb;--minetoo:#0a3069;--shared:#57606a;
---bad:#cf222e;--h0:#eaf3fb;--h1:#cfe3f6;--h2:#9cc6ec;--h3:#5c9fdc;--h4:#f28b3b;--h5:#b3141f;
---panel:#f6f8fa}
+--on:#1f6feb;--pad:#bf8700;--outside:#b9cdea;--masked:#d2a8ff;--mine:#1f6feb;--minetoo:#0a3069;
+--shared:#57606a;--bad:#cf222e;--h0:#eaf3fb;--h1:#cfe3f6;--h2:#9cc6ec;--h3:#5c9fdc;
+--h4:#f28b3b;--h5:#b3141f;--panel:#f6f8fa}
 @media(prefers-color-scheme:dark){:root{--bg:#0d1117;--fg:#e6edf3;--soft:#9198a1;--line:#3d444d;
---off:#21262d;--on:#4493f8;--pad:#d29922;--outside:#1f3d66;--mine:#4493f8;--minetoo:#a5d6ff;
---shared:#9198a1;--bad:#ff6b61;--h0:#14222f;--h1:#183450;--h2:#1d4f80;--h3:#2f7cc4;--h4:#e08a3c;
---h5:#ff5b52;--panel:#151b23}}
+--off:#21262d;--on:#4493f8;--pad:#d29922;--outside:#1f3d66;--masked:#6e40c9;--mine:#4493f8;
+--minetoo:#a5d6ff;--shared:#9198a1;--bad:#ff6b61;--h0:#14222f;--h1:#183450;--h2:#1d4f80;
+--h3:#2f7cc4;--h4:#e08a3c;--h5:#ff5b52;--panel:#151b23}}
 body{background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif;margin:0}
 main{max-width:76rem;margin:0 auto;padding:1.5rem}
 h1{font-size:1.5rem;margin:0 0 .25rem}h2{font-size:1.15rem;margin:0}
@@ -34,6 +34,7 @@ svg text.here{fill:var(--bad);font-weight:700}
 .rule{stroke:var(--fg);stroke-width:1;opacity:.45}
 .mark{fill:none;stroke:var(--bad);stroke-width:1.5}
 .off{fill:var(--off)}.on{fill:var(--on)}.pad{fill:var(--pad)}.outside{fill:var(--outside)}
+.masked{fill:var(--masked)}
 .added{fill:var(--bad)}.lost{fill:var(--off);stroke:var(--bad);stroke-width:2}
 .mine{fill:var(--mine)}.minetoo{fill:var(--minetoo)}.shared{fill:var(--shared)}
 .owner0{fill:#2da44e}.owner1{fill:#bf8700}.owner2{fill:#8250df}.owner3{fill:#bf3989}

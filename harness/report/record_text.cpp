@@ -60,12 +60,21 @@ std::string block_table_text(const std::vector<uint32_t>& pages) {
   return out;
 }
 
+std::string execution_text(const Exec& exec) {
+  std::string text = fmt::format("schedule seed {}, rounding {}, rounding seed {}",
+                                 exec.schedule_seed, name_of(exec.rounding), exec.rounding_seed);
+  if (exec.split_slots > 0) text += fmt::format(", splits of {} slots", exec.split_slots);
+  if (exec.cascade_slots > 0)
+    text += fmt::format(", a cascade of parts of {} slots", exec.cascade_slots);
+  return text;
+}
+
 void budget(std::string& out, const Divergence& d) {
   if (d.budget.empty()) return;
   line(out, "bound", number_text(d.bound) + "  of which");
   for (const BudgetLine& part : d.budget) {
     if (part.value == 0) continue;
-    out += fmt::format("  {:<14}  {:<22}{:>12}  {:>5.1f} %\n", "", part.name,
+    out += fmt::format("  {:<14}  {:<26}{:>12}  {:>5.1f} %\n", "", part.name,
                        fmt::format("{:.3g}", part.value), 100 * part.share);
   }
 }
@@ -144,9 +153,7 @@ std::string record_text(const Record& r) {
   line(out, "variant", v.variant);
   line(out, "shape", shape_text(r.c));
   line(out, "mask", mask_text(r.c));
-  line(out, "execution",
-       fmt::format("schedule seed {}, rounding {}, rounding seed {}", r.c.exec.schedule_seed,
-                   name_of(r.c.exec.rounding), r.c.exec.rounding_seed));
+  line(out, "execution", execution_text(r.c.exec));
   if (r.history)
     line(out, "history",
          fmt::format("only after {} other cases in the same process", r.c.exec.preceding.size()));
