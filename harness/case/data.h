@@ -56,5 +56,8 @@ void fill_row(const Case& c, const RowAddress& where, const Slot& slot, std::spa
 /// appended slots where K is rotated or K and V are scaled. The case must be one that
 /// Timeline::create accepts.
 uint64_t input_digest(const Case& c);
+/// The same over what appends are given, in the same order: requests, lengths, K, V, positions and
+/// scales. Designs and views may make K and V from the scale or the window of the shape.
+uint64_t append_digest(const Case& c);
 
 }  // namespace kv

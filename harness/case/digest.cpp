@@ -26,6 +26,21 @@ class CaseHasher {
     return hash_.digest();
   }
 
+  uint64_t run_appends() {
+    Result<Timeline> timeline = Timeline::create(case_);
+    KV_CHECK(timeline.ok(), "append_digest of an unlawful case");
+    for (uint32_t i = 0; i < case_.ops.size(); ++i) {
+      for (const PlannedRow& row : timeline->apply(i).rows) {
+        const Sequence& sequence = timeline->sequence(row.request);
+        for (const uint64_t n : {row.request.value, row.append_slots, row.kv_length}) hash_.add(n);
+        add_conversion(sequence, row);
+        for (uint32_t layer = 0; layer < case_.shape.layers; ++layer)
+          add_appended(sequence, row, layer);
+      }
+    }
+    return hash_.digest();
+  }
+
  private:
   void add_heads() {
     for (uint32_t layer = 0; layer < case_.shape.layers; ++layer) {
@@ -48,12 +63,9 @@ class CaseHasher {
     for (const int32_t parent : row.tree_parents) hash_.add(static_cast<uint64_t>(parent));
     add_mask(sequence, row);
     add_conversion(sequence, row);
-    const int64_t first_new = int64_t{row.kv_length} - row.append_slots;
     const int64_t first_query = query_slot(row, 0);
     for (uint32_t layer = 0; layer < case_.shape.layers; ++layer) {
-      for (const TensorRole role : {TensorRole::kKey, TensorRole::kValue}) {
-        add_tensor(sequence, row, layer, {.role = role, .first = first_new});
-      }
+      add_appended(sequence, row, layer);
       add_tensor(sequence, row, layer, {.role = TensorRole::kQuery, .first = first_query});
     }
   }
@@ -82,6 +94,12 @@ class CaseHasher {
         }
       }
     }
+  }
+
+  void add_appended(const Sequence& sequence, const PlannedRow& row, uint32_t layer) {
+    const int64_t first_new = int64_t{row.kv_length} - row.append_slots;
+    for (const TensorRole role : {TensorRole::kKey, TensorRole::kValue})
+      add_tensor(sequence, row, layer, {.role = role, .first = first_new});
   }
 
   struct Part {
@@ -116,5 +134,6 @@ class CaseHasher {
 }  // namespace
 
 uint64_t input_digest(const Case& c) { return CaseHasher(c).run(); }
+uint64_t append_digest(const Case& c) { return CaseHasher(c).run_appends(); }
 
 }  // namespace kv

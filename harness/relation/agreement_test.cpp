@@ -143,6 +143,12 @@ TEST(Agreement, ACacheThatFollowsTheMaskIsFound) {
   const auto found = cache_disagreement({c, first.ops}, {c, second.ops});
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->failure_class, "relation:liveness");
+  // K of a shifted design is made from the scale: with another one, append is given something else.
+  Case shifted = c, scaled = c;
+  shifted.data.view.logit_shift = scaled.data.view.logit_shift = -20;
+  scaled.shape.scale *= 2;
+  EXPECT_FALSE(cache_disagreement({shifted, first.ops}, {scaled, second.ops}).has_value());
+  EXPECT_TRUE(cache_disagreement({shifted, first.ops}, {shifted, second.ops}).has_value());
   const Relation& liveness = *find_relation("liveness");
   EXPECT_TRUE(cache_promised(liveness, {.promises = KV_PROMISE_DETERMINISTIC}));
   EXPECT_FALSE(cache_promised(liveness, {.promises = 0}));
