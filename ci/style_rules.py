@@ -20,8 +20,8 @@ TOP_FILES = {".clang-format", ".clang-tidy", ".gitignore", "CMakeLists.txt", "LI
 # Folders that need no README of their own: data, vendored text, and include paths.
 NO_ROOM = ("third_party", "testdata", "include", ".ci")
 
-# What the files of a room may include, beside those of the room itself (DESIGN, Rooms). The longest
-# matching key holds; an entry is a folder (ends in /) or one file.
+# What the files of a room may include, beside those of the room itself (README.md, Rooms). The
+# longest matching key holds; an entry is a folder (ends in /) or one file.
 _LOW = ["harness/core/", "harness/case/"]
 _JUDGED = _LOW + ["harness/gen/", "harness/trace/", "harness/plugin/", "harness/run/", "reference/",
                   "harness/judge/"]

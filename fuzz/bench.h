@@ -1,7 +1,7 @@
 // Purpose: runs cases on a plugin in this process, and judges them.
-// Contract: for our own plugin only (DESIGN): whatever it damages is damaged here. The CPU device
-// (lib/simt/libcudart.so.13) and the plugin (lib/libkvattn_plugin.so) are looked for beside the
-// executable and one folder above; KVERIFY_SIMT and KVERIFY_FUZZ_PLUGIN name others. The device
+// Contract: for our own plugin only, no process apart: whatever it damages is damaged here. The CPU
+// device (lib/simt/libcudart.so.13) and the plugin (lib/libkvattn_plugin.so) are looked for beside
+// the executable and one folder above; KVERIFY_SIMT and KVERIFY_FUZZ_PLUGIN name others. The device
 // counts edges of kernels into guidance.h's counters. Nothing of a case remains after run().
 // Example:  Bench& bench = the_bench(); FuzzRun run = bench.run(c);
 #pragma once

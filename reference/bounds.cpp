@@ -68,8 +68,8 @@ Coefficients coefficients(const Profile& p, const RowExtent& e) {
   Coefficients c;
   const uint64_t score_steps =
       p.scores.fused_multiply_add ? e.dim_k : (e.dim_k + p.scores.products - 1) / p.scores.products;
-  // Scaled K and V may be dequantised to the 16-bit operand type of an mma (NUMERICS §2.7). Where
-  // the operands are 8-bit codes, their scales are applied to fp32 scores and to P.
+  // Scaled K and V may be dequantised to the 16-bit operand type of an mma. Where the operands are
+  // 8-bit codes, their scales are applied to fp32 scores and to P (docs/numerics.md §2.7).
   const bool codes = e.scaled_kv && dtype_bytes(e.query_dtype) == 1;
   const bool to_operand = e.scaled_kv && !p.values.fused_multiply_add && !codes;
   // The product of code and scale is rounded to fp32 first.

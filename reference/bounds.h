@@ -1,4 +1,4 @@
-// Purpose: the coefficients of the error bound B0 (NUMERICS §2.2) and of the LSE bound (§2.5).
+// Purpose: the coefficients of the bounds B0 and of the LSE (docs/numerics.md §2.2, §2.5).
 // Contract: every field is an upper bound of what it is named after, found by plain arithmetic;
 // kSlack on the final bound stands in for directed rounding. Infinity means that the profile
 // permits so much that the bound says nothing (vacuous).

@@ -3,7 +3,7 @@
 // rejected by the black-box bounds: for some column (or for the LSE) the admissible intervals of
 // the right and of the faulty result are disjoint. No faulty kernel is run. What is not certified
 // may still be found; nothing is said of it.
-// Source: NUMERICS §2.2 (corollary), §6.3, §8.4.
+// Source: docs/numerics.md §2.2 (corollary), §6.3, §8.4.
 // Method: dropped keys of joint weight p and mean value v, q = 1/(1-p): O' = O + p q (O - v),
 // LSE' = LSE + ln(1-p), and every sum over the remaining keys grows by at most q. Doubled: q =
 // 1/(1+p), O' = O + p q (v - O), and the sums gain the key's own terms. V rows of two keys

@@ -4,7 +4,7 @@
 // outer = [R(O-B-E), R(O+B+E)], endpoints rounded outward to double and then by R, the rounding of
 // the output type. Inside inner: conforms. Outside outer: violates. Between: the next tier. At the
 // last tier an endpoint is a tie to 1000 bits: the element conforms.
-// Source: NUMERICS §2.2 (verdict), §8.2.
+// Source: docs/numerics.md §2.2 (verdict), §8.2.
 #pragma once
 
 #include <memory>

@@ -9,7 +9,7 @@
 //  - row_sum: the sum of the ones is exact.
 //  - column: all products are multiples of one power of two and the sum of their magnitudes fits
 //    the accumulator, so that every partial sum is exact in any order.
-// Source: NUMERICS §2.3 (order-free exact case), §6.1 E1, E3.
+// Source: docs/numerics.md §2.3 (order-free exact case), §6.1 E1, E3.
 #pragma once
 
 #include <cstdint>

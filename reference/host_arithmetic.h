@@ -2,7 +2,7 @@
 // Contract: "" when doubles are IEEE, rounded to nearest, neither flushed nor contracted nor
 // reassociated; else one sentence that names the defect. Costs a few nanoseconds, so whoever draws
 // a verdict asks again each time: the code under check, or a library compiled with fast-math,
-// may have changed MXCSR since. Source: NUMERICS §8.5.
+// may have changed MXCSR since. Source: docs/numerics.md §8.5.
 #pragma once
 
 #include <string_view>

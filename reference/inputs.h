@@ -13,7 +13,7 @@
 //    form is a head with dim_v <= dim_k and values[i] == keys[i].
 //  - A query that RoPE changes on the way is given as `rotated` (rope.h); K is what the cache
 //  holds.
-// Source: kverify_plugin.h, NUMERICS §2.1.
+// Source: kverify_plugin.h, docs/numerics.md §2.1.
 #pragma once
 
 #include <cstddef>

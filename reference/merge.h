@@ -3,7 +3,7 @@
 // Contract: w_s = exp(LSE_s - max), O = sum of w_s O_s / sum of w_s, LSE = max + ln of that sum. A
 // split with LSE = -inf is empty and weighs nothing. Covers merges in one pass (all weights first)
 // and pairwise in turn, in either base, with ex2.approx. All partials empty: an empty row, LSE =
-// -inf and O = 0. Source: NUMERICS §2.6.
+// -inf and O = 0. Source: docs/numerics.md §2.6.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Purpose: what an error bound may assume about a kernel's arithmetic, as data.
 // Contract: a Profile is the weakest arithmetic that the declaration allows: what is not declared
-// is taken at its worst. Every constant has a documented source (NUMERICS §1), and the profile's
-// name is printed with every verdict that rests on it.
+// is taken at its worst. Every constant has a documented source (docs/numerics.md §1), and the
+// profile's name is printed with every verdict that rests on it.
 // Example:
 //   Profile p = resolve_profile({.shape = c.shape, .declared = facts, .arithmetic = "hopper"});
 #pragma once
@@ -15,9 +15,9 @@
 
 namespace kv::reference {
 
-/// How products are summed (NUMERICS §1.2, Lemma 2). Either a fused step of `products` exact
-/// products and the accumulator, aligned to the largest and truncated to `fraction_bits`, result
-/// truncated to `result_bits`; or, with `fused_multiply_add`, fp32 fma rounded to nearest.
+/// How products are summed (docs/numerics.md §1.2, Lemma 2). Either a fused step of `products`
+/// exact products and the accumulator, aligned to the largest and truncated to `fraction_bits`,
+/// result truncated to `result_bits`; or, with `fused_multiply_add`, fp32 fma rounded to nearest.
 struct Accumulation {
   std::string_view name;
   uint32_t products = 1;

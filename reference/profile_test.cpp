@@ -10,7 +10,7 @@
 namespace kv::reference {
 namespace {
 
-// The last column but one of the table in NUMERICS §1.2, in units of 2^-24 for each product.
+// The last column of the table in docs/numerics.md §1.2, in units of 2^-24 for each product.
 TEST(Profile, StepErrorsOfTheTable) {
   const auto units = [](const Accumulation& a) { return step_error(a) / a.products * 0x1p24; };
   EXPECT_NEAR(units(kHopper16), 0.656, 0.001);

@@ -4,7 +4,7 @@
 // Quantising divides by the slot's fp32 scale (or multiplies by its reciprocal: three roundings)
 // and rounds to nearest, ties included by the error; beyond the range it saturates: e4m3 at 448,
 // e5m2 at 57344, int8 at 127 and -127 or -128.
-// Source: NUMERICS §2.7, §9 (SATFINITE).
+// Source: docs/numerics.md §2.7, §9 (SATFINITE).
 #pragma once
 
 #include <optional>

@@ -7,7 +7,7 @@
 //           anchor(i) = limit(i), and the bottom-right limit where causal is none
 //   tree    {j : j is older than this step's new tokens, or is the row's token or its ancestor}
 // A row that stands at no new token (PAD, or older) is not restricted by the tree.
-// Source: kverify_plugin.h (kv_attention_shape), DESIGN 'The case'.
+// Source: kverify_plugin.h (kv_attention_shape, kv_attend_args).
 #pragma once
 
 #include <cstdint>

@@ -75,7 +75,7 @@ struct Pool {
   bool operator==(const Pool&) const = default;
 };
 
-/// Input designs, NUMERICS §6.
+/// Input designs, docs/numerics.md §6.
 enum class Design : uint8_t {
   kNormal,
   kUniformExact,

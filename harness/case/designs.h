@@ -1,4 +1,4 @@
-// Purpose: the input designs of NUMERICS §6 as formulas for one row.
+// Purpose: the input designs of docs/numerics.md §6 as formulas for one row.
 // Contract: pure functions of the token's identity; integer arithmetic only, so the same on every
 // machine. Every element keeps inside FixedRow's range.
 #pragma once

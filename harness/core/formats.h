@@ -3,7 +3,7 @@
 // overflows to infinity at 65520 and above; e4m3 is OCP E4M3FN (no infinity, max 448, NaN 0x7f) and
 // e5m2 has infinities. `encode` saturates for neither; `encode_saturating` is CUDA's SATFINITE.
 // int8 rounds to nearest even and clamps to [-127, 127].
-// Source: IEEE 754-2019, OCP OFP8 1.0, NUMERICS §9.
+// Source: IEEE 754-2019, OCP OFP8 1.0, docs/numerics.md §9.
 // Example: uint32_t bits = encode(DType::kF16, 0.1); double back = decode(DType::kF16, bits);
 #pragma once
 

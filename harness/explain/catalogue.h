@@ -2,7 +2,7 @@
 // Contract: a hypothesis changes the honest reading of a row; where it has nothing to change it
 // leaves it alone. hypotheses(scene) lists those that change anything in this scene, always in the
 // same order; a family (keys dropped, pages mistaken) is listed once for each of its members.
-// Source: BUG_CLASSES of the project's census.
+// Source: public reports of faults in attention and cache code, by what is read wrongly.
 // Example: for (const Hypothesis& h : hypotheses(scene)) h.change(scene, at, reading);
 #pragma once
 

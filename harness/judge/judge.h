@@ -1,7 +1,7 @@
 // Purpose: draws the verdict of one case from what a worker saw, operation by operation.
 // Contract: add() takes the observations in the order of the case's operations; nothing of an
 // observation is trusted: sizes, indices and names are checked before use, and a malformed one is a
-// finding of its own. The stages are those of DESIGN 'The verdict'; the first that fails decides.
+// finding of its own. The stages and their order: README.md; the first that fails decides.
 // A pure function of case, options and observation: the same on every machine, with and without
 // AVX2. kFail at stage kInterval has been recomputed with MPFR before it is returned.
 // Example:

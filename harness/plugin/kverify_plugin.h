@@ -19,7 +19,7 @@
  *  - A kernel-level plugin keeps no device memory of its own beyond a call (module variables are
  *    fine): between two cases kverify frees everything on the device.
  *
- * Levels (DESIGN: two levels): a plugin offers either or both.
+ * Levels: a plugin offers either or both.
  *  - Kernel level: kverify owns all memory (pool, block tables, workspace) and makes it hostile.
  *  - Engine level: the plugin owns its cache; kverify sends operations and asks for snapshots.
  *

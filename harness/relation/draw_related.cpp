@@ -57,7 +57,7 @@ bool relate(Case& c, uint64_t number, uint64_t seed) {
 Case draw_related(ChoiceSource& choices, const DrawOptions& options) {
   Case c = draw(choices, options);
   choices.enter(Part::kRelation);
-  // With logits far below 0 whatever stands for -inf and is not shows (BUG_CLASSES, MR5).
+  // With logits far below 0 whatever stands for -inf and is not shows: a maximum that starts at 0.
   if (choices.one_in(6) && shift_logits(choices, c)) empty_some_states(choices, options.offered, c);
   if (!choices.one_in(3)) return c;
   const uint64_t number = draw_relation(choices, c);

@@ -1,7 +1,6 @@
 // Purpose: one finding, told to a person and to a program.
-// Contract: holds every field of DESIGN 'A divergence record'. The JSON is a pure function of the
-// record without `minimized` and
-// `output`, which only the text shows.
+// Contract: holds every field of Divergence (judge/verdict.h). The JSON is a pure function of the
+// record without `minimized` and `output`, which only the text shows.
 // Example: puts(record_text(record).c_str()); json["failures"].push_back(record_json(record));
 #pragma once
 

@@ -209,7 +209,7 @@ Result<EngineReplay> EngineReplay::create(std::span<const TraceRequest> trace,
   Case& c = replay.case_;
   c.name = "a serving trace";
   c.shape.head_dim_k = c.shape.head_dim_v = kHeadDim;
-  c.data.design = Design::kSubsetSelect;  // real queries, and every key counts: see NUMERICS, E3
+  c.data.design = Design::kSubsetSelect;  // real queries, every key counts: docs/numerics.md, E3
   c.data.seed = options.seed;
   const uint64_t pool =
       options.pool_pages > 0 ? options.pool_pages : default_pool_pages(trace, options);

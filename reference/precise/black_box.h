@@ -1,5 +1,5 @@
 // Purpose: the bounds that hold for any order, tiling and splitting: B0 and the LSE's.
-// Contract: included by row.cpp and coverage.cpp alone. Source: NUMERICS §2.2, §2.5.
+// Contract: included by row.cpp and coverage.cpp alone. Source: docs/numerics.md §2.2, §2.5.
 #pragma once
 
 #include "reference/precise/row_facts.h"

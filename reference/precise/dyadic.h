@@ -9,7 +9,7 @@
 //  - each score's distance from the maximum, in base 2, lies so close to an integer that P rounds
 //    to that power of two whatever ex2 errs, or P is so small that it rounds to 0.
 // It is a claim about how P is rounded: kernels that keep P in fp32 break it (Basis::kProbability).
-// Source: NUMERICS §2.3 (order-free exact case).
+// Source: docs/numerics.md §2.3 (order-free exact case).
 #pragma once
 
 #include <cmath>

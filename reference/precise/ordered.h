@@ -5,8 +5,8 @@
 //       kernel rounds it: what remains of its rounding are the keys that sit on a boundary.
 // Contract: included by row.cpp alone. Within a tile no order is assumed. B2 is a claim about a
 // declared algorithm: it also rejects kernels that do not round P, or that let the maximum lag.
-// Source: NUMERICS §2.1 (Lemma 3), §2.3. Perturbed weights are charged with the quantum of P's type
-// (trap (b) of §10), the maximum's own error with softcap's (trap (e)).
+// Source: docs/numerics.md §2.1 (Lemma 3), §2.3. Perturbed weights are charged with the quantum of
+// P's type (trap (b) of §10), the maximum's own error with softcap's (trap (e)).
 #pragma once
 
 #include <algorithm>

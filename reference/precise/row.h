@@ -3,7 +3,7 @@
 // certified with.
 // Contract: instantiated for double, DoubleDouble and Mpfr256/512/1024 (row.cpp). Only the columns
 // asked for are computed. A vacuous row has infinite bounds.
-// Source: NUMERICS §2.2 (O), §2.5 (LSE), §2.3 last paragraph (exact rows), §4.5 (own error).
+// Source: docs/numerics.md §2.2 (O), §2.5 (LSE), §2.3 (exact cases), §4.5 (own error).
 #pragma once
 
 #include <memory>

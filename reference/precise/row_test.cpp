@@ -1,4 +1,4 @@
-// The formula of the bound where it can be checked by hand, and the traps of NUMERICS §10.
+// The formula of the bound where it can be checked by hand, and the traps of docs/numerics.md §10.
 #include "reference/precise/row.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Purpose: the inputs of the detection table: random designs as test suites draw them, and designs
 // engineered so that little can hide.
 // Contract: a pure function of design, sizes and seed. Every row sees every key.
-// Source: NUMERICS §5, §6.1 (E1 to E6).
+// Source: docs/numerics.md §5, §6.1 (E1 to E6).
 #pragma once
 
 #include <string_view>

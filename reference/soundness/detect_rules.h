@@ -2,7 +2,7 @@
 // Contract: rules of test suites see all rows of the result at once, as those suites do; certified
 // rules see each row by itself. kTwice is flash-attention's: twice the error of a baseline in the
 // input type, plus a rounding term, maxima over the whole tensor.
-// Source: NUMERICS §1.3, §5.
+// Source: docs/numerics.md §1.3, §5.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // Purpose: one-line faults of attention kernels, planted in the inputs that a kernel sees.
 // Contract: returns what the faulty kernel computes from; the kernel itself stays correct, so its
 // output is exactly right for the wrong question. kNone and kSwapKeysAndValues change nothing that
-// attention can tell. Source: BUG_CLASSES §9, NUMERICS §5.2.
+// attention can tell. Source: docs/numerics.md §5.2.
 #pragma once
 
 #include <span>

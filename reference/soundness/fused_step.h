@@ -1,8 +1,8 @@
 // Purpose: sums of products as hardware does them, bit by bit.
 // Contract: `sum` continues an fp32 accumulator over `count` products in the order given, in steps
-// of the model's width aligned to the first product. Source: NUMERICS §1.2 (Fasi et al. 2021, Xie
-// et al. 2025): c' = RZ_t(sum of T_F(a_i b_i) + T_F(c)), T_F truncating at 2^(largest exponent -
-// F).
+// of the model's width aligned to the first product. Source: docs/numerics.md §1.2 (Fasi et al.
+// 2021, Xie et al. 2025): c' = RZ_t(sum of T_F(a_i b_i) + T_F(c)), T_F truncating at
+// 2^(largest exponent - F).
 #pragma once
 
 #include <cstddef>

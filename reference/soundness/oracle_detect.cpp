@@ -62,7 +62,7 @@ bool same(const std::vector<KernelResult>& a, const std::vector<KernelResult>& b
   return true;
 }
 
-// As many as NUMERICS §5 takes. A subset's weight is that of keys / rows keys.
+// As docs/numerics.md §5.1 says. A subset's weight is that of keys / rows keys.
 uint64_t rows_of(const Options& o, DetectDesign design, uint32_t keys) {
   if (o.rows > 0) return o.rows;
   return design == DetectDesign::kSubsetSelect && keys >= 1024 ? 16 : 4;

@@ -1,5 +1,5 @@
 // Purpose: the step-faithful accumulation of tensor cores, and the 8-bit
-// formats that they read. Contract: NUMERICS §1.2 (Fasi et al., PeerJ CS
+// formats that they read. Contract: docs/numerics.md §1.2 (Fasi et al., PeerJ CS
 // 7:e330, 2021; Xie et al., arXiv 2511.10909): one fused step over K products
 // and the accumulator, each summand cut (truncated) at 2^(emax - F), emax being
 // the largest unnormalised exponent, the sum cut to t fraction bits. Ampere: K
