@@ -16,9 +16,9 @@ uint64_t value_steps(const Profile& p, const RowExtent& e) {
   return std::min(e.keys, e.span / p.values.products + 1 + p.splits);
 }
 
-// Tiles with a visible key, less one: the most rescalings that a weight can undergo.
+// Tiles with a visible key, less one, and a sink: the most rescalings that a weight can undergo.
 uint64_t rescalings(const Profile& p, const RowExtent& e) {
-  return std::min(e.keys, e.span / p.tile_slots + 2) - 1;
+  return std::min(e.keys, e.span / p.tile_slots + 2) - 1 + (e.sink ? 1 : 0);
 }
 
 double row_sum_error(const Profile& p, const RowExtent& e, double rescaling) {

@@ -35,6 +35,7 @@ struct RowExtent {
   uint64_t span = 0;  // last visible slot - first visible slot + 1
   bool softcap = false, scaled_kv = false;
   DType query_dtype = DType::kF16;
+  bool sink = false;
 };
 
 /// E_i = scores*S_i + tanh*|x_i| + bias*|bias_i| + argument*(|x_i|+|x|_max) + distance*(x_max-x_i)

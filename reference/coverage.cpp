@@ -72,7 +72,7 @@ class Coverage {
                           .rounding = 2 * r * (size + moved)};
       // The old keys in longer sums, and the new one.
       if (!c.exact_with_more) {
-        column.accumulation = 2 * more_.accumulation * (c.magnitude + p * size);
+        column.accumulation = 2 * more_.accumulation * (c.accumulated + (p + r) * size);
       }
       if (row_.column_is_apart(c, row, column)) return true;
     }
@@ -97,7 +97,9 @@ class Coverage {
                           .spread = 2 * f_.theta_max * (pa * sb + pb * sa),
                           .rounding = 2 * (ra * sb + rb * sa)};
       // Exact columns stay exact: they hold the same values.
-      if (c.accumulation > 0) column.accumulation = 2 * f_.c.accumulation * (pa * sb + pb * sa);
+      if (c.accumulation > 0) {
+        column.accumulation = 2 * f_.c.accumulation * ((pa + ra) * sb + (pb + rb) * sa);
+      }
       if (row_.column_is_apart(c, row, column)) return true;
     }
     return false;
@@ -110,7 +112,8 @@ class Coverage {
                                      .span = f_.in.span + 1,
                                      .softcap = f_.in.shape.softcap > 0,
                                      .scaled_kv = f_.in.scaled_kv,
-                                     .query_dtype = f_.in.shape.query_dtype});
+                                     .query_dtype = f_.in.shape.query_dtype,
+                                     .sink = f_.in.sink.has_value()});
   }
 
   // Largest magnitude that the maximum may have once the group is gone.

@@ -85,6 +85,7 @@ CoverageColumn CoverageRow::make_column(uint32_t j, const ColumnSums<double>& t)
   CoverageColumn c;
   c.output = t.output;
   c.magnitude = t.magnitude / facts.weight_sum;
+  c.accumulated = (t.magnitude + t.rounding) / facts.weight_sum;
   c.own_error = facts.own_relative_error() * (c.magnitude + std::fabs(c.output));
   c.spread = b.spread;
   c.rounding = b.rounding;
@@ -97,7 +98,8 @@ CoverageColumn CoverageRow::make_column(uint32_t j, const ColumnSums<double>& t)
 
 bool CoverageRow::column_is_apart(const CoverageColumn& c, const FaultyRow& row,
                                   const FaultyColumn& f) const {
-  const double gain = row.q * (1 + row.theta_max) / (1 - row.theta);
+  const double lost = facts.profile.row_sum == RowSum::kOfFp32 ? 0 : row.rounding;
+  const double gain = row.q * (1 + row.theta_max) / (1 - row.theta - lost);
   const double moved = c.output + f.shift, by = std::fabs(f.shift);
   const double spread =
       c.spread + facts.theta_mean * by + row.extra * (c.magnitude + std::fabs(moved)) + f.spread;

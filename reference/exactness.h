@@ -3,12 +3,13 @@
 // Contract: computed from the row's own inputs, never from the name of a design.
 //  - unit weights: every visible key either has products that are all zero, so that its score is
 //    exactly 0 in any order and its weight ex2(0) = 1 before and after rounding, or weighs less
-//    than 2^-60. The latter add less than twice their weight: next to sums on the grid of the
-//    values they are below half a unit of any accumulator, and where they stand alone they are
-//    themselves.
+//    than 2^-60. The latter add less than twice their weight: where their values are not larger
+//    than others by 2^33, they are below half a unit of any accumulator next to sums on the grid of
+//    those, and where they stand alone they are themselves.
 //  - row_sum: the sum of the ones is exact.
 //  - column: all products are multiples of one power of two and the sum of their magnitudes fits
-//    the accumulator, so that every partial sum is exact in any order.
+//    the accumulator, so that every partial sum is exact in any order, and what is left out cannot
+//    reach into them.
 // Source: docs/numerics.md §2.3 (order-free exact case), §6.1 E1, E3.
 #pragma once
 

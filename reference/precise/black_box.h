@@ -87,21 +87,22 @@ struct ColumnBudget {
 template <class T>
 ColumnBudget<T> column_budget(const RowFacts<T>& f, const ColumnSums<T>& t, const T& accumulation) {
   const T one(1), size = absolute(t.output);
-  const T gain = (one + f.theta_max) / (one - f.theta_mean);
+  const T left = f.row_sum_left();
+  const T gain = (one + f.theta_max) / left;
   const T plain = t.rounding / f.weight_sum;
   // What P loses, numerator and row sum lose alike: unless V's scale was folded into P before.
   const T centred = f.c.scale_in_probability
                         ? T((plain + size * f.rounding_mean) / (one - f.rounding_mean))
                         : T(t.rounding_spread / f.weight_sum / (one - f.rounding_mean));
   ColumnBudget<T> b;
-  b.spread = t.spread / f.weight_sum / (one - f.theta_mean);
+  b.spread = t.spread / f.weight_sum / left;
   const T either = f.profile.row_sum == RowSum::kOfFp32      ? plain
                    : f.profile.row_sum == RowSum::kOfRounded ? centred
                                                              : greater_of(plain, centred);
   // A dequantised V errs while P is rounded: the product of both errors.
   b.rounding = gain * (either + T(f.c.dequantised) * plain);
   b.accumulation = accumulation < T(0)
-                       ? T(gain * (T(f.c.accumulation) * t.magnitude / f.weight_sum +
+                       ? T(gain * (T(f.c.accumulation) * (t.magnitude + t.rounding) / f.weight_sum +
                                    T(f.c.dequantised_quantum) * (one + f.rounding_mean)))
                        : accumulation;
   const T before = size + b.spread + b.rounding + b.accumulation;

@@ -74,7 +74,7 @@ Columns<T> running_errors(const RowFacts<T>& f, const std::vector<Tile>& tiles, 
 template <class T>
 ColumnBudget<T> ordered_budget(const RowFacts<T>& f, const T& running_error,
                                const ColumnSums<T>& sums) {
-  const T gain = (T(1) + f.theta_max) / (T(1) - f.theta_mean);
+  const T gain = (T(1) + f.theta_max) / f.row_sum_left();
   const T accumulation =
       gain * (running_error / f.weight_sum + T(f.c.dequantised) * sums.magnitude / f.weight_sum +
               T(f.c.dequantised_quantum) * (T(1) + f.rounding_mean));

@@ -71,6 +71,10 @@ class RowFacts {
   /// Of this computation, relative to sum p|v| + |O|: twice the error of a weight (numerator and
   /// denominator), and the two sums.
   T own_relative_error() const;
+  /// What the row sum keeps at least, relative to the true one: it may sum rounded P.
+  T row_sum_left() const {
+    return T(1) - theta_mean - (profile.row_sum == RowSum::kOfFp32 ? T(0) : rounding_mean);
+  }
   /// Every weight is 1, exactly and here too: all scores are 0, and none is merely negligible.
   bool weights_are_one() const;
   T value(size_t key, uint32_t column) const {
@@ -111,7 +115,8 @@ RowFacts<T>::RowFacts(const RowInputs& inputs, const Profile& p)
                          .span = in.span,
                          .softcap = in.shape.softcap > 0,
                          .scaled_kv = in.scaled_kv,
-                         .query_dtype = in.shape.query_dtype})) {
+                         .query_dtype = in.shape.query_dtype,
+                         .sink = in.sink.has_value()})) {
   find_scores();
   find_weights();
   find_unit_weights();
@@ -237,7 +242,9 @@ std::array<T, kParts> RowFacts<T>::weight_error(const Score<T>& s) const {
   std::array<T, kParts> e;
   e[kScores] = s.error;
   e[kTanh] = T(c.tanh) * absolute(T(s.x - s.bias));
-  e[kBias] = T(c.bias) * absolute(s.bias);
+  // The score is rounded once more before the bias joins it.
+  const bool biased = T(0) < absolute(s.bias);
+  e[kBias] = biased ? T(T(c.bias) * absolute(s.bias) + T(kUnit32) * s.magnitude) : T(0);
   e[kArgument] = T(c.argument) * (size + reference_abs);
   e[kDistance] = T(c.distance) * (score_max - s.x);
   e[kExponential] = T(c.exponential);
@@ -281,7 +288,11 @@ void RowFacts<T>::find_errors() {
     theta_max = greater_of(theta_max, theta_i);
   }
   if (in.sink) {
-    sink_theta = theta_of(weight_error({.x = T(*in.sink)}));
+    // It may be rounded as P is before it is summed.
+    const T rounds = profile.row_sum == RowSum::kOfFp32 || !(T(0) < sink_weight)
+                         ? T(0)
+                         : greater_of(T(c.probability_relative), T(quantum / sink_weight));
+    sink_theta = theta_of(weight_error({.x = T(*in.sink)})) + rounds;
     theta_sum += sink_weight * sink_theta;
   }
   theta_mean = theta_sum / weight_sum;

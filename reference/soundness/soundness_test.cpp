@@ -132,6 +132,77 @@ TEST(Soundness, NoConformingKernelIsRejected) {
   }
 }
 
+/// One query of two dimensions that sees `slots` keys, V alike in all columns.
+struct OneRow {
+  OneRow(DType type, DType kv_type, DType output, uint32_t slots)
+      : head({.slots = slots,
+              .dim_k = 16,
+              .dim_v = 8,
+              .dtype = type,
+              .output_dtype = output,
+              .scale = 1.0f,
+              .kv_dtype = kv_type}) {
+    for (auto* tensor : {&head.query, &head.key, &head.value}) {
+      std::fill(tensor->begin(), tensor->end(), 0.0);
+    }
+  }
+  void set_value(uint32_t key, double v) { std::fill_n(head.value.begin() + key * 8, 8, v); }
+  /// What the kernel returns is accepted under every basis.
+  void expect_accepted(const KernelConfig& kernel, Profile profile) {
+    Draw draw(1);
+    const RowInputs inputs = row_inputs(head.block(), 0);
+    const KernelResult result = run_kernel(inputs, kernel, draw);
+    RowDecider decider(inputs, profile, head.options.output_dtype);
+    for (const Basis basis : {Basis::kBlackBox, Basis::kProbability}) {
+      const Answer a = decider.ask({.column = 0, .got = result.output[0]}, basis);
+      EXPECT_EQ(a.decision, Decision::kConforms)
+          << "got " << result.output[0] << " want " << a.want << " bound " << a.bound;
+      EXPECT_FALSE(a.vacuous);
+    }
+  }
+  TestHead head;
+};
+
+// P of most keys is rounded up to its smallest subnormal, to 4/3 of itself: a coarse accumulator
+// aligns to what P has become.
+TEST(Soundness, ProbabilitiesRoundedUpToTheQuantumWeighInTheAccumulator) {
+  for (const DType output : {DType::kBf16, DType::kF32}) {
+    for (const uint32_t slots : {256u, 640u, 896u}) {
+      OneRow row(DType::kF16, DType::kE4m3, output, slots);
+      row.head.query[0] = 6.9296875;
+      row.head.query[1] = 5.8359375;
+      for (uint32_t i = 1; i < slots; ++i) {
+        row.head.key[i * 16 + (i == 1 ? 0 : 1)] = -1;
+        row.set_value(i, i == 1 ? 256 : -15 * 0x1p-9);
+      }
+      KernelConfig kernel{.scores = kHopper16, .values = kHopper8};
+      kernel.probability_dtype = DType::kE4m3;
+      ProfileRequest request{.shape = shape_of(DType::kF16, DType::kE4m3),
+                             .declared = declaration_of(kernel),
+                             .arithmetic = "hopper"};
+      request.shape.output_dtype = output;
+      row.expect_accepted(kernel, resolve_profile(request));
+    }
+  }
+}
+
+// A key that weighs next to nothing, with a value so large that what is left of it is cut off a sum
+// that would be exact without it: no certificate of exactness.
+TEST(Soundness, ANegligibleKeyOfAHugeValueTakesTheCertificate) {
+  OneRow row(DType::kBf16, DType::kBf16, DType::kBf16, 48);
+  row.head.query[0] = 1;
+  row.head.key[16] = -45;
+  row.set_value(0, 0x1p-10);
+  row.set_value(1, -0x1p36);
+  row.set_value(16, 2000);
+  row.set_value(32, -2000);
+  KernelConfig kernel;
+  kernel.probability_dtype = DType::kBf16;
+  row.expect_accepted(kernel, resolve_profile({.shape = shape_of(DType::kBf16),
+                                               .declared = declaration_of(kernel),
+                                               .arithmetic = "hopper"}));
+}
+
 // The simulation itself: a fused step loses what its model says it loses, and no more.
 TEST(Soundness, FusedStepTruncates) {
   const double a[] = {1, 0x1p-13, 0x1p-13}, b[] = {1, 0x1p-12, 0x1p-13};
