@@ -8,6 +8,7 @@
 #include "harness/engine/engine_service.h"
 #include "harness/gen/draw_history.h"
 #include "harness/history/twin.h"
+#include "harness/judge/device_stage.h"
 #include "harness/run/findings.h"
 
 namespace kv {
@@ -26,6 +27,8 @@ nlohmann::ordered_json history_json(const HistoryStats& s) {
                                  {"succeeded", s.succeeded},
                                  {"refused", s.refused},
                                  {"no_room", s.exhausted},
+                                 {"not_offered", s.not_offered},
+                                 {"steps", s.steps},
                                  {"slots_read", s.slots_read},
                                  {"value_steps", s.values.steps},
                                  {"value_steps_judged", s.values.steps_judged},
@@ -64,15 +67,16 @@ std::string history_text(const HistoryStats& s) {
   const double fraction =
       v.steps == 0 ? 0 : static_cast<double>(v.steps_judged) / static_cast<double>(v.steps);
   return fmt::format(
-      "histories   {} operations, {} calls: {} ok, {} refused, {} without room; {} slots by "
-      "content\n"
+      "histories   {} operations, {} calls: {} ok ({} steps), {} refused, {} without room{}; {} "
+      "slots by content\n"
       "met         {}\n"
       "values      {} of {} steps with queries ({:.3f}), {} rows, {} elements against the "
       "reference{}\n"
       "twins       {} histories again under other circumstances: {} rows of equal tokens held "
       "against the first run's, {} against its own\n",
-      s.operations, s.calls, s.succeeded, s.refused, s.exhausted, s.slots_read, met_text(s),
-      v.steps_judged, v.steps, fraction, v.rows, v.elements,
+      s.operations, s.calls, s.succeeded, s.steps, s.refused, s.exhausted,
+      s.not_offered == 0 ? "" : fmt::format(", {} not offered", s.not_offered), s.slots_read,
+      met_text(s), v.steps_judged, v.steps, fraction, v.rows, v.elements,
       v.not_offered ? "; the engine has no attention" : "", s.twins, v.shared, v.repeats);
 }
 
@@ -80,6 +84,7 @@ FrameServer serve_engine(const LoadedPlugin& plugin, const CudaRuntime& runtime)
   const auto device_findings = [&runtime] {
     std::vector<std::string> all;
     for (const DeviceFinding& finding : take_findings(runtime)) {
+      if (!judge_findings({&finding, 1}, {})) continue;
       all.push_back(fmt::format("{} in kernel {}", finding.message, finding.kernel));
     }
     return all;

@@ -67,7 +67,12 @@ Result<Examined> examine_history(HistoryBench& bench, const Case& c, const Histo
   v.stats.rows_judged = result.stats.values.rows;
   v.stats.elements_judged = result.stats.values.elements;
   v.stats.slots_judged = result.stats.slots_read;
-  if (!result.finding) return examined;
+  if (!result.finding) {
+    const bool idle = result.stats.steps == 0 && result.stats.not_offered > 0;
+    if (idle) v.outcome = Outcome::kUnsupported;
+    if (idle) v.message = "the engine offers no step of this history";
+    return examined;
+  }
   const HistoryFinding& f = *result.finding;
   v.outcome = Outcome::kFail;
   v.stage = stage_of(f.check);

@@ -14,6 +14,8 @@ HistoryStats& HistoryStats::operator+=(const HistoryStats& other) {
   succeeded += other.succeeded;
   refused += other.refused;
   exhausted += other.exhausted;
+  not_offered += other.not_offered;
+  steps += other.steps;
   slots_read += other.slots_read;
   twins += other.twins;
   twin_operations += other.twin_operations;
@@ -64,6 +66,8 @@ MaybeFinding HistoryJudge::perform_now(const Op& op, const Told* told) {
   stats_.succeeded += answer.status == CallStatus::kOk;
   stats_.refused += answer.status == CallStatus::kRefused;
   stats_.exhausted += answer.status == CallStatus::kExhausted;
+  stats_.not_offered += answer.status == CallStatus::kUnsupported;
+  stats_.steps += answer.status == CallStatus::kOk && std::get_if<call::Step>(&planned->call);
   MaybeFinding found;
   if (const auto device = engine_.take_device_findings(); !device.empty()) {
     found = HistoryFinding{.check = CheckClass::kDevice, .message = device.front()};

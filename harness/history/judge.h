@@ -24,6 +24,8 @@ inline constexpr size_t kOpKinds = std::variant_size_v<Op>;
 
 struct HistoryStats {
   uint64_t operations = 0, calls = 0, succeeded = 0, refused = 0, exhausted = 0;
+  uint64_t not_offered = 0;  // lawful calls that the engine declined (KV_UNSUPPORTED)
+  uint64_t steps = 0;        // that succeeded
   uint64_t slots_read = 0;
   uint64_t twins = 0, twin_operations = 0;
   std::array<uint64_t, kOpKinds> met = {};                             // operations by kind

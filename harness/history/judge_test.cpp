@@ -24,6 +24,43 @@ std::string told(const HistoryFinding& found) {
          "], " + found.operation + ": " + found.message;
 }
 
+/// Does no step, and refuses those that are not lawful all the same.
+class Declining : public Engine {
+ public:
+  explicit Declining(const Case& c) : inner_(c, Fault::kNone) {}
+  Answer perform(const Call& call) override {
+    PlainEngine trial = inner_;
+    const bool is_step = std::holds_alternative<call::Step>(call);
+    if (!is_step || trial.perform(call).status != CallStatus::kOk) return inner_.perform(call);
+    return {.status = CallStatus::kUnsupported, .message = "no steps"};
+  }
+  Result<EngineState> snapshot(CacheKind cache) override { return inner_.snapshot(cache); }
+  std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) override {
+    return inner_.read(cache, places);
+  }
+
+ private:
+  PlainEngine inner_;
+};
+
+/// Fails when what an engine does not do is neither counted nor told from what it does.
+TEST(Judge, WhatAnEngineDeclinesIsCounted) {
+  HistoryStats declined, done;
+  for (uint64_t i = 0; i < 20; ++i) {
+    const Case c = history(i);
+    Declining declining(c);
+    const HistoryResult without = run_history(c, declining, {});
+    EXPECT_FALSE(without.finding) << told(*without.finding);
+    declined += without.stats;
+    PlainEngine plain(c, Fault::kNone);
+    done += run_history(c, plain, {}).stats;
+  }
+  EXPECT_EQ(declined.steps, 0U);
+  EXPECT_GT(declined.not_offered, 100U);
+  EXPECT_EQ(done.not_offered, 0U);
+  EXPECT_GT(done.steps, 100U);
+}
+
 struct Planted {
   Fault fault;
   std::vector<CheckClass> expected;  // of the first finding of a history
