@@ -29,6 +29,20 @@ TEST(PlanCommand, PrintsBytesAndJson) {
   EXPECT_NE(ran.err.find("16.000 GiB"), std::string::npos) << ran.err;
 }
 
+// Kills: a trace that is admitted one request after the other because nobody said how many.
+TEST(PlanCommand, AdmitsAsManyAsTheMemoryHoldsUnlessABatchIsSaid) {
+  const auto peak = [](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"plan",    kLlama, "--memory-gib", "30",
+                                          "--trace", kTrace, "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Ran ran = run_kverify(arguments);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return nlohmann::json::parse(ran.out)["admission"]["batch_peak"].get<uint64_t>();
+  };
+  EXPECT_EQ(peak({"--batch", "1"}), 1u);
+  EXPECT_GT(peak({}), 1u);
+}
+
 TEST(PlanCommand, RefusesWithExitCodeTwo) {
   const std::string path =
       testing::TempDir() + "/hostile_config-" + std::to_string(getpid()) + ".json";

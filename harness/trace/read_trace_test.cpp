@@ -59,6 +59,17 @@ TEST(ReadMooncake, RefusesWhatDoesNotAddUp) {
   }
 }
 
+// Kills: a message with two numbers of lines, of which one is always 1.
+TEST(ReadMooncake, ABrokenLineIsNamedOnce) {
+  const auto broken = read_mooncake(
+      "{\"timestamp\": 1, \"input_length\": 3, \"output_length\": 1, \"hash_ids\": [0]}\n"
+      "{\"timestamp\": 1 \"x\"}\n",
+      "m");
+  ASSERT_FALSE(broken.ok());
+  EXPECT_TRUE(broken.error().message.starts_with("m: line 2: parse error at column 19: "))
+      << broken.error().message;
+}
+
 TEST(ReadTrace, PublicTraces) {
   const std::filesystem::path folder = std::filesystem::path(KV_SOURCE_DIR) / "../shared/traces";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "the public traces are not here";

@@ -53,6 +53,8 @@ StatusOr<StepBuffers> StepBuffers::create(const StoreSize& size, const Attention
   KVATTN_RETURN_IF_ERROR(allocate(b.trees_, tokens * tree_words * 4));
   if (shape.rope.pairing != Rope::Pairing::kNone) {
     b.positions_max_ = tokens;
+    b.append_positions_.reserve(tokens);
+    b.query_positions_.reserve(tokens);
     KVATTN_RETURN_IF_ERROR(allocate(b.positions_, 2 * tokens * int64_t{sizeof(int64_t)}));
   }
   // PAD rows of Q are read, whatever they hold.
