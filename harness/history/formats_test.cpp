@@ -100,7 +100,7 @@ TEST(Formats, MovedBytesAreThoseThatWereWritten) {
   c.data.seed = 3;
   expect_found(judged(c, {admit(kA, 8), step(kA, 8), op::Preempt{kA, true}, op::Resume{kA}},
                       Fault::kMoveRoundsAgain),
-               3, "it was moved, and its bytes have changed");
+               3, "as it was written and has not been again");
 }
 
 TEST(Formats, AShiftThatTurnsKTurnsItFromWhatWasStored) {

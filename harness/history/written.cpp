@@ -160,7 +160,7 @@ std::optional<std::string> Written::find_fault(const Slot& slot, std::span<const
                           appended_.contains({slot.token.history, slot.layer.draft}) ||
                           (!slot.value && slot.token.turned_back != 0);
   if (!may_be_new) {
-    return fmt::format("it was moved, and its bytes have changed: expected {}, got {}",
+    return fmt::format("expected {}, as it was written and has not been again, got {}",
                        hex_of(seen.front()), hex_of(bytes));
   }
   const std::vector<Source> sources = sources_of(slot);
