@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-BEYOND, SEED, HISTORIES, SECONDS_MAX = 4, 1, 500, 75
+BEYOND, SEED, HISTORIES, SECONDS_MAX = 5, 1, 500, 75
 
 
 def minimize(kverify, library, folder):
