@@ -21,27 +21,28 @@ machine, 4 a finding did not come again, 5 too little ran to say anything, 6 tim
 
 // In the order in which --help lists them.
 constexpr void (*kOffers[])(CLI::App&, Chosen&) = {
-    offer_check,         //
-    offer_mutants,       //
-    offer_mutate,        //
-    offer_mutate_shard,  //
-    offer_replay,        //
-    offer_report,        //
-    offer_show,          //
-    offer_minimize,      //
-    offer_explain,       //
-    offer_fuzz,          //
-    offer_triage,        //
-    offer_diff,          //
-    offer_bisect,        //
-    offer_profile,       //
-    offer_exec,          //
-    offer_trace,         //
-    offer_import,        //
-    offer_plan,          //
-    offer_doctor,        //
-    offer_kernels,       //
-    offer_worker,        //
+    offer_check,              //
+    offer_mutants,            //
+    offer_mutants_attribute,  //
+    offer_mutate,             //
+    offer_mutate_shard,       //
+    offer_replay,             //
+    offer_report,             //
+    offer_show,               //
+    offer_minimize,           //
+    offer_explain,            //
+    offer_fuzz,               //
+    offer_triage,             //
+    offer_diff,               //
+    offer_bisect,             //
+    offer_profile,            //
+    offer_exec,               //
+    offer_trace,              //
+    offer_import,             //
+    offer_plan,               //
+    offer_doctor,             //
+    offer_kernels,            //
+    offer_worker,             //
 };
 
 /// What no command foresaw is an error of the environment, told like any other.

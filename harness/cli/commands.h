@@ -220,6 +220,7 @@ struct MutateOptions {
   uint32_t jobs = 2;
   double score_min = 0;  // a lower score is a failure
   std::string judgements;
+  std::string again;   // what an earlier run wrote: its infected survivors alone are tried; "": all
   std::string folder;  // results are kept here, and continued from; "": none are kept
   BenchOptions bench;
   std::optional<std::string> json_path;

@@ -76,13 +76,30 @@ std::string plugin_of(const MutateOptions& options) {
   return options.bench.plugin_path.empty() ? default_plugin_path() : options.bench.plugin_path;
 }
 
+/// Indices of the survivors that changed a value; empty for "".
+Result<std::set<uint64_t>> infected_survivors(const std::string& path) {
+  std::set<uint64_t> indices;
+  if (path.empty()) return indices;
+  std::ifstream file(path, std::ios::binary);
+  const auto json = nlohmann::json::parse(file, nullptr, false);
+  if (!json.is_object() || !json.contains("survivors") || !json["survivors"].is_array())
+    return bad_input(path + ": expected what `kverify mutate --json` wrote, with its survivors");
+  for (const auto& survivor : json["survivors"]) {
+    KV_ASSIGN_OR_RETURN(const MachineResult result, result_from_json(survivor));
+    if (result.infected) indices.insert(result.index);
+  }
+  if (indices.empty()) return bad_input(path + ": no survivor of it was infected");
+  return indices;
+}
+
 /// What decides a result; a folder holds those of one setting.
 Result<std::string> settings_of(const MutateOptions& o) {
   KV_ASSIGN_OR_RETURN(const std::string plugin, hash_of_file(plugin_of(o)));
   KV_ASSIGN_OR_RETURN(const std::string kverify, hash_of_file("/proc/self/exe"));
-  const Json json = {{"plugin", plugin},     {"kverify", kverify},    {"kernel", o.kernel},
-                     {"cases", o.cases},     {"seed", o.seed},        {"mutations", o.mutations},
-                     {"seconds", o.seconds}, {"reach", o.reach_cases}};
+  KV_ASSIGN_OR_RETURN(const std::set<uint64_t> again, infected_survivors(o.again));
+  const Json json = {{"plugin", plugin},     {"kverify", kverify},     {"kernel", o.kernel},
+                     {"cases", o.cases},     {"seed", o.seed},         {"mutations", o.mutations},
+                     {"seconds", o.seconds}, {"reach", o.reach_cases}, {"again", again}};
   return json_text(json) + "\n";
 }
 
@@ -140,27 +157,29 @@ class Mutate {
   }
 
   std::vector<std::string> shard_arguments(uint32_t shard) const {
-    return {"mutate-shard",
-            "--kernel",
-            options_.kernel,
-            "--mutations",
-            std::to_string(options_.mutations),
-            "--cases",
-            std::to_string(options_.cases),
-            "--reach-cases",
-            std::to_string(options_.reach_cases),
-            "--seed",
-            std::to_string(options_.seed),
-            "--seconds",
-            fmt::format("{}", options_.seconds),
-            "--shard",
-            std::to_string(shard),
-            "--shards",
-            std::to_string(options_.jobs),
-            "--dir",
-            folder_,
-            "--plugin",
-            plugin_of(options_)};
+    std::vector<std::string> arguments = {"mutate-shard",
+                                          "--kernel",
+                                          options_.kernel,
+                                          "--mutations",
+                                          std::to_string(options_.mutations),
+                                          "--cases",
+                                          std::to_string(options_.cases),
+                                          "--reach-cases",
+                                          std::to_string(options_.reach_cases),
+                                          "--seed",
+                                          std::to_string(options_.seed),
+                                          "--seconds",
+                                          fmt::format("{}", options_.seconds),
+                                          "--shard",
+                                          std::to_string(shard),
+                                          "--shards",
+                                          std::to_string(options_.jobs),
+                                          "--dir",
+                                          folder_,
+                                          "--plugin",
+                                          plugin_of(options_)};
+    if (!options_.again.empty()) arguments.insert(arguments.end(), {"--again", options_.again});
+    return arguments;
   }
 
   /// A process that is lost has killed the mutant that it was at; another goes on behind it.
@@ -213,6 +232,7 @@ Result<ExitCode> mutate_shard(const MutateOptions& options) {
                          .seconds_max = options.seconds,
                          .shard = options.shard,
                          .shards = options.shards};
+  KV_ASSIGN_OR_RETURN(machine.only, infected_survivors(options.again));
   for (const auto& [index, result] : before.results) machine.done.insert(index);
   std::ofstream file(log_path(options.folder, options.shard), std::ios::binary | std::ios::app);
   const auto write = [&](const Json& json) { file << json_text(json) << "\n" << std::flush; };

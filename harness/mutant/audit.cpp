@@ -6,11 +6,14 @@
 #include <map>
 #include <set>
 
+#include "harness/relation/relation.h"
+
 namespace kv {
 namespace {
 
 constexpr size_t kLeast = 3;
 constexpr double kSecondsWorst = 60, kSecondsMedian = 2;
+constexpr uint64_t kSeeds = 5;
 
 constexpr const char* kClasses[] = {"A",   "B",    "C",   "D",    "E",    "F",    "G",    "H",
                                     "I",   "LIFE", "PAD", "KEY",  "FORK", "ACCT", "MOVE", "PUB",
@@ -35,7 +38,9 @@ std::string fault_of_line(const nlohmann::json& line, const PlantedBug& bug) {
   const double seconds = line.at("cpu_seconds_worst").get<double>();
   if (line.at("patch").get<std::string>() != bug.hash) return "the patch has changed since";
   if (state != (bug.is_equivalent() ? "equivalent" : "killed")) return state;
-  if (line.at("seeds").get<uint64_t>() < 1) return "no seed was tried";
+  const auto seeds = line.at("seeds").get<uint64_t>();
+  if (seeds < (bug.is_equivalent() ? 1 : kSeeds))
+    return fmt::format("expected {} seeds, got {}", kSeeds, seeds);
   if (state == "killed" && seconds > kSecondsWorst)
     return fmt::format("{} s of processor time to the kill", seconds);
   return "";
@@ -85,6 +90,33 @@ std::vector<std::string> table_faults(const nlohmann::json& table,
   std::sort(seconds.begin(), seconds.end());
   if (!seconds.empty() && seconds[seconds.size() / 2] > kSecondsMedian)
     faults.push_back(fmt::format("median of {} s to the kill", seconds[seconds.size() / 2]));
+  return faults;
+}
+
+std::vector<std::string> matrix_faults(const nlohmann::json& matrix,
+                                       const std::vector<PlantedBug>& bugs) {
+  std::vector<std::string> faults;
+  const auto exists = [&](const std::string& name) {
+    return std::any_of(bugs.begin(), bugs.end(),
+                       [&](const PlantedBug& bug) { return bug.name == name; });
+  };
+  try {
+    for (const auto& [property, row] : matrix.items()) {
+      const auto kills = row.at("kills").get<std::set<std::string>>();
+      const auto only = row.at("only").get<std::set<std::string>>();
+      if (only.empty() && row.value("because", "").empty())
+        faults.push_back(property + ": kills no planted bug alone, and no reason is given");
+      for (const std::string& name : kills)
+        if (!exists(name)) faults.push_back(property + ": there is no planted bug " + name);
+      if (!std::includes(kills.begin(), kills.end(), only.begin(), only.end()))
+        faults.push_back(property + ": kills alone what it does not kill");
+    }
+  } catch (const nlohmann::json::exception& e) {
+    return {std::string("the matrix is malformed: ") + e.what()};
+  }
+  for (const Relation& relation : relations())
+    if (const std::string name = "relation:" + std::string(relation.name); !matrix.contains(name))
+      faults.push_back(name + ": no row in the matrix");
   return faults;
 }
 

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include "harness/relation/relation.h"
+
 namespace kv {
 namespace {
 
@@ -35,6 +37,27 @@ TEST(Audit, ANamedBugThatIsGoneIsMissed) {
   ASSERT_EQ(class_faults(bugs).size(), 1u);
 }
 
+TEST(Audit, AMatrixThatIsNotWholeIsSeen) {
+  const std::vector<PlantedBug> bugs = {{.name = "1_x"}};
+  nlohmann::json matrix;
+  for (const Relation& relation : relations())
+    matrix["relation:" + std::string(relation.name)] = {
+        {"kills", {"1_x"}}, {"only", nlohmann::json::array()}, {"because", "so"}};
+  EXPECT_EQ(matrix_faults(matrix, bugs).size(), 0u);
+  EXPECT_EQ(matrix_faults(matrix, {}).size(), relations().size()) << "bugs that there are not";
+  nlohmann::json other = matrix;
+  other["relation:alone"].erase("because");
+  EXPECT_EQ(matrix_faults(other, bugs).size(), 1u) << "no reason";
+  other["relation:alone"]["only"] = {"1_x"};
+  EXPECT_EQ(matrix_faults(other, bugs).size(), 0u) << "a bug of its own is reason enough";
+  other["relation:alone"]["kills"] = nlohmann::json::array();
+  EXPECT_EQ(matrix_faults(other, bugs).size(), 1u) << "alone, and not at all";
+  matrix.erase("relation:pages");
+  EXPECT_EQ(matrix_faults(matrix, bugs).size(), 1u) << "no row";
+  matrix["relation:pages"] = 3;
+  EXPECT_EQ(matrix_faults(matrix, bugs).size(), 1u) << "malformed";
+}
+
 TEST(Audit, TheTableMustBeOfThesePatches) {
   const PlantedBug bug{.name = "1_x", .expect = "killed", .hash = "aa"};
   nlohmann::json line = {
@@ -46,7 +69,7 @@ TEST(Audit, TheTableMustBeOfThesePatches) {
   EXPECT_EQ(faults(line, {bug}), 0u);
   EXPECT_EQ(faults(line, {}), 1u) << "a line without a patch";
   EXPECT_EQ(table_faults(nlohmann::json::array(), {bug}).size(), 1u) << "a patch without a line";
-  const nlohmann::json wrong = {{"patch", "ab"}, {"state", "SURVIVED 1 of 5 seeds"}, {"seeds", 0}};
+  const nlohmann::json wrong = {{"patch", "ab"}, {"state", "SURVIVED 1 of 5 seeds"}, {"seeds", 4}};
   for (const auto& [key, value] : wrong.items()) {
     nlohmann::json other = line;
     other[key] = value;

@@ -62,6 +62,7 @@ std::vector<Listed> list_mutations(const Bench& bench, const MachineOptions& opt
   std::vector<Listed> listed;
   const uint64_t count = bench.runtime.control->mutation_count();
   for (uint64_t i = 0; i < count; ++i) {
+    if (!options.only.empty() && !options.only.contains(i)) continue;
     Listed item{.index = i};
     item.mutation.struct_bytes = sizeof item.mutation;
     if (bench.runtime.control->mutation(i, &item.mutation) != 0) continue;
@@ -114,6 +115,17 @@ class Reach {
   std::vector<std::set<size_t>> entries_;
 };
 
+/// Of one mutation, which some case reaches.
+Result<void> add_relatives(size_t chosen, uint32_t enough, Suite& suite, Reach& reach) {
+  for (uint32_t n = 0; n < kRelativesMax && reach.of(chosen).size() < enough; ++n) {
+    const auto parent = std::next(reach.of(chosen).begin(), n % reach.of(chosen).size());
+    reach.clear();
+    KV_ASSIGN_OR_RETURN(const bool passed, suite.grow_like(*parent));
+    if (passed && !reach.add(suite.size() - 1, enough)) suite.drop_last();
+  }
+  return {};
+}
+
 Result<Reach> reach_all(const Bench& bench, const std::vector<Listed>& chosen, uint32_t enough,
                         Suite& suite) {
   Reach reach(bench, chosen);
@@ -129,6 +141,8 @@ Result<Reach> reach_all(const Bench& bench, const std::vector<Listed>& chosen, u
     if (!passed) break;
     if (!reach.add(suite.size() - 1, enough)) suite.drop_last();
   }
+  for (size_t i = 0; i < chosen.size(); ++i)
+    if (!reach.of(i).empty()) KV_RETURN_IF_ERROR(add_relatives(i, enough, suite, reach));
   return reach;
 }
 

@@ -5,8 +5,9 @@
 // most, until one objects or the cap is reached, and hands each result to the sink at once. Chosen
 // are mutations_max of those whose instruction the suite executes, spread evenly over the list,
 // which is the same in every process. The suite then grows, up to kGrownMax draws, by every case
-// that executes the instruction of a chosen mutation which fewer than reach_cases of them do. The
-// order of results is that of the list.
+// that executes the instruction of a chosen mutation which fewer than reach_cases of them do, and
+// where draws have fewer by up to kRelativesMax cases of the same shape as one that does. The order
+// of results is that of the list.
 // Example:  run_shard(bench, {.kernel = "attend_decode"}, [&](const MachineResult& r) { ... });
 #pragma once
 
@@ -19,7 +20,7 @@
 
 namespace kv {
 
-inline constexpr uint32_t kGrownMax = 600;
+inline constexpr uint32_t kGrownMax = 600, kRelativesMax = 60;
 
 struct MachineOptions {
   std::string kernel;             // part of the name of the kernels that are changed
@@ -29,6 +30,7 @@ struct MachineOptions {
   double seconds_max = 10;    // of processor time for each
   uint64_t shard = 0, shards = 1;
   std::set<uint64_t> done;  // indices whose results are known already
+  std::set<uint64_t> only;  // indices that are tried, whatever else the suite executes; empty: all
 };
 
 struct MachineResult {

@@ -8,6 +8,21 @@ namespace {
 
 void append(Bytes& to, const Bytes& from) { to.insert(to.end(), from.begin(), from.end()); }
 
+/// As a draw until its shape is decided; then random numbers of its own.
+class RelativeSource final : public ChoiceSource {
+ public:
+  RelativeSource(uint64_t seed, uint64_t origin, uint64_t number)
+      : shared_(seed, origin), own_(~seed, number) {}
+  void enter(Part part) override { is_own_ = part != Part::kSwarm && part != Part::kShape; }
+  uint64_t below(uint64_t bound) override {
+    return is_own_ ? own_.below(bound) : shared_.below(bound);
+  }
+
+ private:
+  PhiloxSource shared_, own_;
+  bool is_own_ = false;
+};
+
 /// How much a run costs must not tell mutants apart.
 RunEnd without_costs(RunEnd end) {
   end.warp_instructions = 0;
@@ -49,20 +64,37 @@ Verdict Suite::judge(const Entry& entry, const std::vector<Run>& runs) const {
   return judge.finish(&runs[1].end).verdict;
 }
 
+Result<bool> Suite::grow_by(ChoiceSource& choices, uint64_t origin) {
+  Entry entry{.origin = origin};
+  entry.c = draw_related(choices, {.variants = facts_.variants});
+  KV_ASSIGN_OR_RETURN(entry.image, image_of(entry.c));
+  entry.runs = run_entry(entry);
+  const Verdict verdict = judge(entry, entry.runs);
+  if (verdict.outcome == Outcome::kFail || verdict.outcome == Outcome::kError)
+    return bad_input("the unmutated plugin does not pass: " + verdict.message);
+  if (verdict.outcome != Outcome::kPass) return false;
+  entries_.push_back(std::move(entry));
+  return true;
+}
+
 Result<bool> Suite::grow() {
   constexpr int kTriedMax = 20;
   for (int tried = 0; tried < kTriedMax; ++tried) {
-    PhiloxSource choices(seed_, drawn_++);
-    Entry entry;
-    entry.c = draw_related(choices, {.variants = facts_.variants});
-    KV_ASSIGN_OR_RETURN(entry.image, image_of(entry.c));
-    entry.runs = run_entry(entry);
-    const Verdict verdict = judge(entry, entry.runs);
-    if (verdict.outcome == Outcome::kFail || verdict.outcome == Outcome::kError)
-      return bad_input("the unmutated plugin does not pass: " + verdict.message);
-    if (verdict.outcome != Outcome::kPass) continue;
-    entries_.push_back(std::move(entry));
-    return true;
+    const uint64_t number = drawn_++;
+    PhiloxSource choices(seed_, number);
+    KV_ASSIGN_OR_RETURN(const bool grown, grow_by(choices, number));
+    if (grown) return true;
+  }
+  return false;
+}
+
+Result<bool> Suite::grow_like(size_t entry) {
+  constexpr int kTriedMax = 5;
+  for (int tried = 0; tried < kTriedMax; ++tried) {
+    const uint64_t origin = entries_[entry].origin;
+    RelativeSource choices(seed_, origin, relatives_++);
+    KV_ASSIGN_OR_RETURN(const bool grown, grow_by(choices, origin));
+    if (grown) return true;
   }
   return false;
 }

@@ -33,6 +33,8 @@ class Suite {
   /// Draws on until the plugin passes a case, which is the last entry then. False: none of the next
   /// ones passed.
   Result<bool> grow();
+  /// The same with cases of this entry's shape, of which everything else is drawn anew.
+  Result<bool> grow_like(size_t entry);
   void drop_last() { entries_.pop_back(); }
   size_t size() const { return entries_.size(); }
   EntryOutcome run(size_t entry) const;
@@ -51,10 +53,12 @@ class Suite {
     Case c;
     std::optional<Image> image;
     std::vector<Run> runs;  // of the unmutated plugin: of the case, then of the image
+    uint64_t origin = 0;    // the draw that its shape is of
   };
 
   Suite(const Bench& bench, uint64_t seed)
       : bench_(&bench), facts_(plugin_facts(bench.plugin)), seed_(seed) {}
+  Result<bool> grow_by(ChoiceSource& choices, uint64_t origin);
   Run run_case(const Case& c) const;
   std::vector<Run> run_entry(const Entry& entry) const;
   Verdict judge(const Entry& entry, const std::vector<Run>& runs) const;
@@ -62,7 +66,7 @@ class Suite {
   const Bench* bench_;
   PluginFacts facts_;
   uint64_t seed_;
-  uint64_t drawn_ = 0;
+  uint64_t drawn_ = 0, relatives_ = 0;
   std::vector<Entry> entries_;
 };
 

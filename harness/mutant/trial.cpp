@@ -35,7 +35,23 @@ void read_result(const nlohmann::json& json, Trial& trial) {
   trial.message = failures.front().at("message").get<std::string>();
 }
 
+/// A campaign repeats each finding in fresh processes; for who objects it is enough to run once.
+std::vector<std::string> attribution_arguments(const TrialOptions& o, const std::string& stem) {
+  return {"mutants-attribute",
+          "--plugin",
+          o.plugin,
+          "--corpus",
+          o.corpus,
+          "--seed",
+          std::to_string(o.seed),
+          "--cases",
+          std::to_string(o.cases),
+          "--json",
+          stem + ".json"};
+}
+
 std::vector<std::string> arguments_of(const TrialOptions& o, const std::string& stem) {
+  if (o.all && !o.is_engine) return attribution_arguments(o, stem);
   std::vector<std::string> arguments = {"check",
                                         "--plugin",
                                         o.plugin,

@@ -1,7 +1,8 @@
 // Purpose: one campaign against one plugin, in a process of its own: does it find anything?
 // Contract: runs `kverify check --json` with the seed and the budget and waits for it; it ends with
-// its first finding unless all are wanted. What it found is the campaign's own; seconds are
-// processor time of all its processes, so that a loaded machine changes nothing.
+// its first finding unless all are wanted. Then cases of kernels run once, in one process
+// (attribution.h), and histories go on. What it found is the campaign's own; seconds are processor
+// time of all its processes, so that a loaded machine changes nothing.
 // Example:  const Trial trial = run_trial({.plugin = path, .seed = 1});
 #pragma once
 

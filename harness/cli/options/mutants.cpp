@@ -1,4 +1,5 @@
-// kverify mutants
+// kverify mutants, and the internal mutants-attribute
+#include "harness/cli/mutants_attribute.h"
 #include "harness/cli/options/offers.h"
 
 namespace kv::cli {
@@ -26,6 +27,18 @@ void offer_mutants(CLI::App& app, Chosen& chosen) {
       ->check(named());
   command->add_option("--jobs", o->jobs, "campaigns at once")->check(whole(1, 1024));
   add_json(*command, o->json_path);
+}
+
+void offer_mutants_attribute(CLI::App& app, Chosen& chosen) {
+  auto [command, o] = subcommand<AttributeOptions>(
+      {app, "mutants-attribute", "internal: everything that objects to one planted bug"}, chosen,
+      mutants_attribute);
+  command->group("");
+  command->add_option("--plugin", o->plugin)->required();
+  command->add_option("--corpus", o->corpus);
+  command->add_option("--seed", o->seed);
+  command->add_option("--cases", o->cases);
+  command->add_option("--json", o->json)->required();
 }
 
 }  // namespace kv::cli

@@ -16,6 +16,8 @@ void add_mutate_options(CLI::App& command, MutateOptions& o) {
       ->check(whole(1, 1u << 20));
   command.add_option("--seed", o.seed, "of the suite")->capture_default_str();
   command.add_option("--seconds", o.seconds, "most for each mutant")->check(number(0.1, 1e5));
+  command.add_option("--again", o.again, "JSON of an earlier run: only what survived it infected")
+      ->check(CLI::ExistingFile);
   command.add_option("--plugin", o.bench.plugin_path, "library whose kernels are changed");
 }
 

@@ -17,6 +17,7 @@ void offer_import(CLI::App& app, Chosen& chosen);
 void offer_kernels(CLI::App& app, Chosen& chosen);
 void offer_minimize(CLI::App& app, Chosen& chosen);
 void offer_mutants(CLI::App& app, Chosen& chosen);
+void offer_mutants_attribute(CLI::App& app, Chosen& chosen);
 void offer_mutate(CLI::App& app, Chosen& chosen);
 void offer_mutate_shard(CLI::App& app, Chosen& chosen);
 void offer_plan(CLI::App& app, Chosen& chosen);
