@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "harness/relation/relation.h"
 
 namespace kv {
@@ -35,6 +37,12 @@ TEST(Audit, ANamedBugThatIsGoneIsMissed) {
   std::vector<PlantedBug> bugs = planted();
   std::erase_if(bugs, [](const PlantedBug& bug) { return bug.name == "114_triangle_flipped"; });
   ASSERT_EQ(class_faults(bugs).size(), 1u);
+}
+
+TEST(Audit, TheCommittedMatrixGivesEveryPropertyItsReason) {
+  std::ifstream file(kFolder + "/matrix.json", std::ios::binary);
+  const auto matrix = nlohmann::json::parse(file, nullptr, false);
+  EXPECT_EQ(fmt::format("{}", fmt::join(matrix_faults(matrix, planted()), "\n")), "");
 }
 
 TEST(Audit, AMatrixThatIsNotWholeIsSeen) {
