@@ -6,10 +6,11 @@
 namespace kv {
 namespace {
 
-/// One request of 64 slots for each number of query rows.
+/// One request of 64 slots for each number of query rows; query heads for each KV head.
 struct SmallBatch {
   const char* name;
   std::vector<int32_t> queries;
+  uint32_t group = 1;
 };
 
 /// The variant that the plugin plans; "" when it offers none.
@@ -72,9 +73,12 @@ std::vector<Dispatch> probe_dispatch(const LoadedPlugin& plugin) {
   if (level == nullptr) return table;
   for (const DType type : {DType::kF16, DType::kBf16, DType::kF32}) {
     for (const DType cache : {type, DType::kE4m3, DType::kE5m2, DType::kI8}) {
-      for (const SmallBatch& batch :
-           {SmallBatch{"decode", {1, 1}}, {"prefill", {5, 64}}, {"mixed", {1, 5}}}) {
+      for (const SmallBatch& batch : {SmallBatch{"decode", {1, 1}},
+                                      {"decode of groups", {1, 1}, 4},
+                                      {"prefill", {5, 64}},
+                                      {"mixed", {1, 5}}}) {
         Case c = plain_case();
+        c.shape.query_heads = c.shape.kv_heads * batch.group;
         c.shape.query_dtype = c.shape.output_dtype = type;
         c.shape.kv_dtype = cache;
         table.push_back(dispatch_of(plugin, c, batch));
