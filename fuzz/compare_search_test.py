@@ -26,20 +26,26 @@ exit 77
 class RankTest(unittest.TestCase):
     def test_apart(self):
         """Fails when the continuity correction or the variance is wrong: U = 9, z = 1.7457."""
-        share, p = compare_search.rank_test([1, 2, 3], [4, 5, 6])
+        share, p = compare_search.rank_test([([1, 2, 3], [4, 5, 6])])
         self.assertEqual(share, 1)
         self.assertAlmostEqual(p, 0.0809, places=4)
 
     def test_ties(self):
         """Fails when ties are not taken out of the variance, 10.286 instead of 12: z = 1.7150."""
-        share, p = compare_search.rank_test([1, 1, 2, 2], [2, 2, 3, 3])
+        share, p = compare_search.rank_test([([1, 1, 2, 2], [2, 2, 3, 3])])
         self.assertAlmostEqual(share, 14 / 16)
         self.assertAlmostEqual(p, 0.0864, places=4)
 
     def test_same(self):
         """Fails when equal samples differ, or runs without a finding break it."""
-        self.assertEqual(compare_search.rank_test([float("inf")] * 3, [float("inf")] * 3),
-                         (0.5, 1.0))
+        never = [float("inf")] * 3
+        self.assertEqual(compare_search.rank_test([(never, never)]), (0.5, 1.0))
+
+    def test_strata(self):
+        """Fails when runs of different bugs are compared: U = 2, expected 1, variance 0.5."""
+        share, p = compare_search.rank_test([([1], [2]), ([100], [200])])
+        self.assertEqual(share, 1)
+        self.assertAlmostEqual(p, 0.4795, places=4)
 
 
 class Resume(unittest.TestCase):

@@ -80,17 +80,29 @@ std::vector<RowAt> rows_of(const Evidence& e, uint32_t most) {
   return rows;
 }
 
+/// Does the reading say more of a row that contradicts the honest one than that anything may be? Of
+/// an LSE that it leaves open, beside an O that is right, it says nothing, and of a NaN that it
+/// reads somewhere every place that holds one says as much.
+bool speaks_of(const Scene& scene, const RowAt& at, const Reading& honest, const Reading& reading) {
+  if (!scene.is_finite(reading)) return false;
+  if (!reading.lse_open) return true;
+  Reading output_alone = honest;
+  output_alone.lse_open = true;
+  return !scene.contains(at, output_alone);
+}
+
 // Every row, and at least one of them read otherwise: what changes nothing explains nothing.
 bool contains_all(const Scene& scene, const std::vector<RowAt>& rows, const Hypothesis& h) {
-  bool changes = false;
+  bool changes = false, speaks = h.name == kLastResort;
   for (const RowAt& at : rows) {
     const Reading honest = scene.honest(at);
     Reading reading = honest;
     h.change(scene, at, reading);
     changes = changes || !(reading == honest);
     if (!scene.contains(at, reading)) return false;
+    if (!speaks && !scene.contains(at, honest)) speaks = speaks_of(scene, at, honest, reading);
   }
-  return changes;
+  return changes && speaks;
 }
 
 std::vector<Hypothesis> standing(const Evidence& e, std::vector<Hypothesis> from,

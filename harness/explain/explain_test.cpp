@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "harness/explain/catalogue.h"
@@ -95,6 +96,49 @@ TEST(Explain, NamesWhatIsPlanted) {
   EXPECT_EQ(n.lost, 0u);
   EXPECT_GE(n.planted, full ? 140u : 12u);
   EXPECT_GE((n.alone + n.in_three) * 10, n.planted * 8);
+}
+
+std::vector<std::string> names_of(const Result<Explanation>& e) {
+  std::vector<std::string> names;
+  if (e.ok())
+    for (const Named& h : e->remain) names.push_back(h.name);
+  return names;
+}
+
+// Fails when what says nothing of the LSE is named for a wrong one: splits merged without their
+// weights were, of two planted bugs that are about windows and about sinks.
+TEST(Explain, AnLseAloneIsNotExplainedByWhatLeavesItOpen) {
+  Case c = busy_case();
+  c.mask.window_left = 0;  // one key: its O is right whatever its weight
+  const Observe wrong = [](const Case& one) -> Result<Observation> {
+    Observation o = fake_observation(one);
+    for (OpObservation& op : o.ops)
+      for (LayerResult& layer : op.layers) layer.lse.at(3) += 1;
+    return o;
+  };
+  EXPECT_EQ(names_of(explain(c, wrong, {})), std::vector<std::string>{"lse-wrong-only"});
+}
+
+// Fails when each place that holds a NaN, or none at all, is named for one.
+TEST(Explain, ANanIsNotExplainedByWhateverReadsOne) {
+  const RequestId a(0), b(1);
+  Case c = busy_case();
+  c.ops = {op::Admit{a, 8}, op::Admit{b, 16},
+           op::Step{{{.request = a, .append = 8}, {.request = b, .append = 16, .queries = 1}}}};
+  const Observe wrong = [](const Case& one) -> Result<Observation> {
+    Observation o = fake_observation(one);
+    for (OpObservation& op : o.ops) {
+      for (LayerResult& layer : op.layers) {
+        std::fill(layer.output.begin(), layer.output.end(), std::byte{0x7e});
+        std::fill(layer.lse.begin(), layer.lse.end(), std::nanf(""));
+      }
+    }
+    return o;
+  };
+  const auto e = explain(c, wrong, {});
+  ASSERT_TRUE(e.ok()) << e.error().message;
+  EXPECT_TRUE(e->numeric) << e->verdict.failure_class << e->verdict.message;
+  EXPECT_EQ(names_of(e), std::vector<std::string>{});
 }
 
 /// Another value in the last row of every part of the cascade.

@@ -252,6 +252,8 @@ std::optional<Reading> Scene::effective(const RowAt& at, const Reading& reading)
   return mean;
 }
 
+bool Scene::is_finite(const Reading& reading) const { return inputs(reading).finite; }
+
 bool Scene::contains(const RowAt& at, const Reading& reading) const {
   const std::optional<Reading> read = effective(at, reading);
   if (!read) {

@@ -87,6 +87,8 @@ class Scene {
   int64_t limit(const RowAt& at) const;
 
   bool contains(const RowAt& at, const Reading& reading) const;
+  /// Is everything that it reads a number?
+  bool is_finite(const Reading& reading) const;
   /// Writes what the reading gives into results of the same step: for simulated faults.
   void compute(const RowAt& at, const Reading& reading, std::vector<LayerResult>& layers) const;
   /// Visible slots' scores, for hypotheses that need them.
