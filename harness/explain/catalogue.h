@@ -25,6 +25,8 @@ std::vector<Hypothesis> hypotheses(const Scene& scene);
 // By what they change; appended to `out`.
 void mask_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
 void place_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
+/// Sizes of tiles and splits that kernels have, and the one that the case asks for; ascending.
+std::vector<uint32_t> split_sizes(const Scene& scene);
 void number_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
 void head_input_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
 void format_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);

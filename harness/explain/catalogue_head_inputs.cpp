@@ -1,4 +1,6 @@
 // Hypotheses about what a head brings along: its ALiBi slope and its sink.
+#include <algorithm>
+
 #include "harness/case/head_inputs.h"
 #include "harness/explain/catalogue.h"
 #include "reference/elementary.h"
@@ -6,12 +8,28 @@
 namespace kv {
 namespace {
 
-constexpr uint32_t kSplits[] = {16, 32, 64, 128};
-constexpr uint32_t kCopiesMax = 8;
+constexpr uint32_t kCopiesMax = 16;
 
 // The place of the query head `by` further on, around the end.
 HeadPlace neighbour(const Scene& scene, const RowAt& at, uint32_t by) {
   return {at.layer, (at.head + by) % scene.c().shape.query_heads};
+}
+
+/// The query head whose number is that of this head's KV head.
+HeadPlace like_kv_head(const Scene& scene, const RowAt& at) {
+  const Shape& s = scene.c().shape;
+  return {at.layer, at.head / (s.query_heads / s.kv_heads)};
+}
+
+/// A bias that keys after the anchor get as a bonus.
+void turn_sign_after_anchor(const Scene&, const RowAt&, Reading& r) {
+  const auto first = static_cast<size_t>(std::max<int64_t>(r.alibi_anchor + 1, 0));
+  if (first >= r.copies.size() || r.alibi_slope == 0) return;
+  r.bias.assign(r.copies.size(), 0);
+  for (size_t i = first; i < r.copies.size(); ++i) {
+    const auto distance = static_cast<double>(static_cast<int64_t>(i) - r.alibi_anchor);
+    r.bias[i] = 2 * r.alibi_slope * distance;
+  }
 }
 
 void add_to_sink(Reading& r, double logit) {
@@ -27,6 +45,16 @@ void alibi_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
                  [](const Scene&, const RowAt&, Reading& r) { r.alibi_slope *= r.scale; }});
   out.push_back({"alibi-from-row", "ALiBi distances are measured from the row's place in the step",
                  [](const Scene&, const RowAt& at, Reading& r) { r.alibi_anchor = at.query; }});
+  out.push_back({"alibi-signed", "keys after the query get the ALiBi bias as a bonus",
+                 turn_sign_after_anchor});
+  out.push_back({"alibi-head-zero", "every head has the ALiBi slope of head 0",
+                 [](const Scene& s, const RowAt& at, Reading& r) {
+                   r.alibi_slope = alibi_slope(s.c(), {at.layer, 0});
+                 }});
+  out.push_back({"alibi-of-kv-head", "the ALiBi slope is looked up by the number of the KV head",
+                 [](const Scene& s, const RowAt& at, Reading& r) {
+                   r.alibi_slope = alibi_slope(s.c(), like_kv_head(s, at));
+                 }});
   const uint32_t heads = scene.c().shape.query_heads;
   for (const bool next : {true, false}) {
     out.push_back({next ? "alibi-head-plus-one" : "alibi-head-minus-one",
@@ -45,6 +73,14 @@ void sink_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
                  [](const Scene&, const RowAt&, Reading& r) {
                    if (r.sink) *r.sink *= r.scale;
                  }});
+  out.push_back({"sink-head-zero", "every head has the sink of head 0",
+                 [](const Scene& s, const RowAt& at, Reading& r) {
+                   r.sink = sink_logit(s.c(), {at.layer, 0});
+                 }});
+  out.push_back({"sink-of-kv-head", "the sink is looked up by the number of the KV head",
+                 [](const Scene& s, const RowAt& at, Reading& r) {
+                   r.sink = sink_logit(s.c(), like_kv_head(s, at));
+                 }});
   const uint32_t heads = scene.c().shape.query_heads;
   for (const bool next : {true, false}) {
     out.push_back(
@@ -61,7 +97,7 @@ void sink_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
                      add_to_sink(r, reference::log_at_least_one(copies));
                    }});
   }
-  for (const uint32_t size : kSplits) {
+  for (const uint32_t size : split_sizes(scene)) {
     const std::string keys = std::to_string(size);
     out.push_back({"sink-per-split:" + keys,
                    "the sink is counted once in each split of " + keys + " keys",

@@ -1,4 +1,6 @@
 // Hypotheses about arithmetic: scale, softcap, base of the LSE, rescaling, splits.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +11,6 @@ namespace kv {
 namespace {
 
 constexpr double kLog2e = 0x1.71547652b82fep+0;
-constexpr uint32_t kTiles[] = {16, 32, 64, 128};
 
 double minus_log(double x) {
   constexpr double kLeast = 0x1p-1000;  // of a split that is far below the others
@@ -42,6 +43,13 @@ void scale_hypotheses(std::vector<Hypothesis>& out) {
                        [](const Shape&) { return kLog2e; }));
   out.push_back(scaled("scale-ln2", "scores lack a factor of log2(e)",
                        [](const Shape&) { return 1 / kLog2e; }));
+  for (const uint32_t dim : {64u, 128u}) {
+    out.push_back({fmt::format("scale-of:{}", dim),
+                   fmt::format("the scale is 1/sqrt({}), whatever is given", dim),
+                   [dim](const Scene&, const RowAt&, Reading& r) {
+                     r.scale = 1 / std::sqrt(static_cast<double>(dim));
+                   }});
+  }
   out.push_back({"softcap-ignored", "the softcap is ignored",
                  [](const Scene&, const RowAt&, Reading& r) { r.softcap = 0; }});
   out.push_back({"softcap-before-scale", "the softcap is applied before the scale",
@@ -85,6 +93,24 @@ Hypothesis missing_rescale(uint32_t tile, uint32_t t) {
           }};
 }
 
+/// Weights and values of each split stay relative to its own maximum.
+void unrescale(const Scene& s, uint32_t size, Reading& r) {
+  const std::vector<double> scores = s.scores(r);
+  std::vector<double> tops(r.copies.size() / size + 1, -INFINITY);
+  double top = -INFINITY;
+  size_t at = 0;
+  for (size_t i = 0; i < r.copies.size(); ++i) {
+    if (r.copies[i] != 1) continue;
+    tops[i / size] = std::max(tops[i / size], scores[at++]);
+    top = std::max(top, tops[i / size]);
+  }
+  r.bias.assign(r.copies.size(), 0);
+  for (size_t i = 0; i < r.copies.size(); ++i) {
+    if (r.copies[i] == 1) r.bias[i] = top - tops[i / size];
+  }
+  r.lse_open = true;
+}
+
 void split_hypotheses(uint32_t size, uint32_t longest, std::vector<Hypothesis>& out) {
   for (uint32_t split = 0; split * size < longest && split < 8; ++split) {
     out.push_back({"split-dropped:" + std::to_string(size) + ":" + std::to_string(split),
@@ -97,6 +123,9 @@ void split_hypotheses(uint32_t size, uint32_t longest, std::vector<Hypothesis>& 
                      }
                    }});
   }
+  out.push_back({"splits-unrescaled:" + std::to_string(size),
+                 "splits of " + std::to_string(size) + " keys are added each under its own maximum",
+                 [size](const Scene& s, const RowAt&, Reading& r) { unrescale(s, size, r); }});
   out.push_back({"splits-unweighted:" + std::to_string(size),
                  "splits of " + std::to_string(size) + " keys are merged without their weights",
                  [size](const Scene& s, const RowAt&, Reading& r) {
@@ -119,12 +148,20 @@ void split_hypotheses(uint32_t size, uint32_t longest, std::vector<Hypothesis>& 
 
 }  // namespace
 
+std::vector<uint32_t> split_sizes(const Scene& scene) {
+  std::vector<uint32_t> sizes = {16, 32, 64, 128};
+  const uint32_t own = scene.c().exec.split_slots;
+  const auto at = std::lower_bound(sizes.begin(), sizes.end(), own);
+  if (own > 0 && (at == sizes.end() || *at != own)) sizes.insert(at, own);
+  return sizes;
+}
+
 void number_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
   scale_hypotheses(out);
   lse_hypotheses(out);
   uint32_t longest = 0;
   for (const PlannedRow& row : scene.step().rows) longest = std::max(longest, row.kv_length);
-  for (const uint32_t tile : kTiles) {
+  for (const uint32_t tile : split_sizes(scene)) {
     if (tile >= longest) break;
     for (uint32_t t = 1; t * tile < longest && t < 8; ++t) out.push_back(missing_rescale(tile, t));
     split_hypotheses(tile, longest, out);
