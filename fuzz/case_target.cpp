@@ -196,13 +196,14 @@ size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t size_max, unsi
     return written > 0 ? written : size;
   }
   const Chunks parent = split(bytes);
-  const size_t written = put(newest(seed,
-                                    [&parent](uint32_t one) {
-                                      Chunks child = parent;
-                                      mutate(child, one, LLVMFuzzerMutate);
-                                      return child;
-                                    }),
-                             data, size_max);
+  const size_t written =
+      put(newest(seed,
+                 [&parent](uint32_t one) {
+                   Chunks child = parent;
+                   mutate(child, one, LLVMFuzzerMutate, case_target().operations);
+                   return child;
+                 }),
+          data, size_max);
   return written > 0 ? written : size;
 }
 

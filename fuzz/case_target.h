@@ -27,6 +27,8 @@ struct CaseTarget {
   void (*run)(const Case& c);
   /// How much of a case has seldom been run before, of any scale; nullptr: nobody asks.
   double (*novelty)(const Case& c) = nullptr;
+  /// How many operations are worth drawing: a history goes on for long, a step does not.
+  size_t operations = 8;
 };
 
 const CaseTarget& case_target();

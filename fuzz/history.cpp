@@ -91,8 +91,12 @@ void run(const Case& c) {
 }  // namespace
 
 const CaseTarget& case_target() {
-  static constexpr CaseTarget target{
-      .open = open, .set_limit = set_limit, .draw = draw, .fits = fits, .run = run};
+  static constexpr CaseTarget target{.open = open,
+                                     .set_limit = set_limit,
+                                     .draw = draw,
+                                     .fits = fits,
+                                     .run = run,
+                                     .operations = 40};
   return target;
 }
 

@@ -10,8 +10,8 @@ namespace {
 
 // Of a part that is drawn anew: more than any part reads. What is missing would be zeros, the
 // simplest choices, so that most axes of a case were off.
-constexpr size_t kDrawnBytes = 64;
-constexpr size_t kOperationsDrawn = 8;
+constexpr size_t kDrawnBytes = 64, kDrawnBytesOfMany = 24;
+constexpr size_t kFewOperations = 8;
 constexpr size_t kGrownMax = 64;
 
 void draw_anew(PhiloxSource& choices, Chunk& chunk) {
@@ -155,12 +155,15 @@ void take_part(PhiloxSource& choices, const Case& other, Case& c) {
 
 }  // namespace
 
-void mutate(Chunks& chunks, uint32_t seed, MutateBytes mutate_bytes) {
+void mutate(Chunks& chunks, uint32_t seed, MutateBytes mutate_bytes, size_t operations) {
   PhiloxSource choices(seed, 0);
   // The one input in four that nothing guides keeps the search as wide as random draws are.
   if (chunks.size() <= kSettingsChunks || choices.one_in(4)) {
-    chunks.assign(kSettingsChunks + choices.between(1, kOperationsDrawn), {});
+    chunks.assign(kSettingsChunks + choices.between(1, operations), {});
     for (Chunk& chunk : chunks) draw_anew(choices, chunk);
+    // The choices of one among many are few; the whole stays within libFuzzer's 4096 bytes.
+    for (size_t i = kSettingsChunks + kFewOperations; i < chunks.size(); ++i)
+      chunks[i].resize(kDrawnBytesOfMany);
     return;
   }
   for (uint64_t i = choices.between(1, 3); i > 0; --i) change_once(choices, chunks, mutate_bytes);
