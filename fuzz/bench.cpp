@@ -56,7 +56,6 @@ class Run {
  private:
   static JudgeOptions judging() {
     JudgeOptions options;
-    options.coverage_work = 0;
     return options;
   }
   kv::Bench bench_;

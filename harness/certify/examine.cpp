@@ -167,7 +167,6 @@ Examiner& Examiner::operator=(Examiner&&) noexcept = default;
 Examiner::~Examiner() = default;
 
 Result<JudgeOptions> judging_on(const BenchOptions& bench, JudgeOptions judging) {
-  judging.coverage_work = 0;  // no command tells it of a verdict; `show --coverage` computes it
   if (!bench.suppressions_path.empty()) {
     KV_ASSIGN_OR_RETURN(judging.suppressions, read_suppressions(bench.suppressions_path));
   }
@@ -191,7 +190,6 @@ DrawOptions Examiner::history_drawing() {
   if (!state_->histories) state_->histories.emplace(state_->bench);
   return {.offered = state_->histories->offers()};
 }
-size_t Examiner::pending() const { return state_->pending.size(); }
 
 Result<void> Examiner::submit(Case c, Keep keep) {
   State& s = *state_;

@@ -58,7 +58,6 @@ class Examiner {
   /// The same for histories.
   DrawOptions history_drawing();
   Result<void> submit(Case c, Keep keep = Keep::kNo);
-  size_t pending() const;
   /// The verdict of the oldest pending case. `progress`, if any, is called after each operation.
   Result<Examined> next(const std::function<void(const OpObservation&)>& progress = {});
 

@@ -38,9 +38,6 @@ class KnownFaults {
   bool knows(const Fault& fault) const;
   /// A further finding of a line narrows it to what both have; else it is a new line.
   void add(const Fault& fault);
-  bool has_fingerprint(const std::string& fingerprint) const {
-    return lines_.contains(fingerprint);
-  }
   size_t size() const;
   /// One line each, in order. Features are told only of faults that enough cases had.
   std::vector<std::string> lines() const;

@@ -126,7 +126,8 @@ class Supervisor {
       return {};
     }
     if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && !state_.unfinished(index)) {
-      return Error{ErrorKind::kEnvironment,
+      const bool bad = WEXITSTATUS(status) == static_cast<int>(ExitCode::kBadInput);
+      return Error{bad ? ErrorKind::kBadInput : ErrorKind::kEnvironment,
                    fmt::format("worker {} ended with exit code {} before its first case; it has "
                                "said why above",
                                index, WEXITSTATUS(status))};

@@ -44,12 +44,8 @@ Result<void> build(const std::string& folder) {
 /// Of everything that decides what a campaign finds but the plugin.
 Result<std::string> hash_of_kverify(const std::string& corpus) {
   KV_ASSIGN_OR_RETURN(std::string hashes, hash_of_file("/proc/self/exe"));
-  for (const std::string& candidate : runtime_candidates(DeviceKind::kCpu)) {
-    if (!fs::exists(candidate)) continue;
-    KV_ASSIGN_OR_RETURN(const std::string runtime, hash_of_file(candidate));
-    hashes += runtime;
-    break;
-  }
+  KV_ASSIGN_OR_RETURN(const std::string device, hash_of_cpu_device());
+  hashes += device;
   for (const std::string& path : corpus_files(corpus)) {
     KV_ASSIGN_OR_RETURN(const std::string one, hash_of_file(path));
     hashes += one;

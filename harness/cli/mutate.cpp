@@ -18,6 +18,7 @@
 #include "harness/mutant/kept_trials.h"
 #include "harness/mutant/machine_report.h"
 #include "harness/mutant/program.h"
+#include "harness/plugin/runtime.h"
 
 namespace kv::cli {
 namespace {
@@ -96,10 +97,12 @@ Result<std::set<uint64_t>> infected_survivors(const std::string& path) {
 Result<std::string> settings_of(const MutateOptions& o) {
   KV_ASSIGN_OR_RETURN(const std::string plugin, hash_of_file(plugin_of(o)));
   KV_ASSIGN_OR_RETURN(const std::string kverify, hash_of_file("/proc/self/exe"));
+  KV_ASSIGN_OR_RETURN(const std::string device, hash_of_cpu_device());
   KV_ASSIGN_OR_RETURN(const std::set<uint64_t> again, infected_survivors(o.again));
-  const Json json = {{"plugin", plugin},     {"kverify", kverify},     {"kernel", o.kernel},
-                     {"cases", o.cases},     {"seed", o.seed},         {"mutations", o.mutations},
-                     {"seconds", o.seconds}, {"reach", o.reach_cases}, {"again", again}};
+  const Json json = {{"plugin", plugin},         {"kverify", kverify}, {"device", device},
+                     {"kernel", o.kernel},       {"cases", o.cases},   {"seed", o.seed},
+                     {"mutations", o.mutations}, {"again", again},     {"seconds", o.seconds},
+                     {"reach", o.reach_cases}};
   return json_text(json) + "\n";
 }
 

@@ -110,14 +110,18 @@ class Replaying {
     KV_ASSIGN_OR_RETURN(const ReplayResult again, replay_once(replay));
     const bool repeats = again.finding && again.finding->message == result.finding->message;
     const HistoryFinding& f = *result.finding;
-    line("finding",
-         fmt::format("{}: operation {}, {}: {}{}", check_name(f.check), f.op_index, f.operation,
-                     f.message, repeats ? "" : " (it did not come again in a fresh process)"));
+    line("finding", fmt::format("{}: operation {}, {}: {}{}", check_name(f.check), f.op_index,
+                                f.operation, f.message,
+                                repeats         ? ""
+                                : again.stopped ? " (the run that was to confirm it was stopped)"
+                                                : " (it did not come again in a fresh process)"));
     json_["failure"] = {{"check", check_name(f.check)},
                         {"operation", f.operation},
                         {"message", f.message},
                         {"repeats", repeats}};
-    code_ = repeats ? ExitCode::kFailed : ExitCode::kNondeterministic;
+    code_ = repeats         ? ExitCode::kFailed
+            : again.stopped ? static_cast<ExitCode>(kInterruptedStatus)
+                            : ExitCode::kNondeterministic;
     return {};
   }
 

@@ -38,7 +38,7 @@ Result<void> check_modelled(const Case& c) {
 std::string honest_defect(const Case& c, const Observation& seen, uint32_t op_index,
                           const Scene& scene) {
   // What a declared rounding of P gives (B2) may lie outside of what attention itself gives.
-  Judge judge(c, {.profile_work = 0, .coverage_work = 0});
+  Judge judge(c, {.profile_work = 0});
   judge.begin(seen.plugin);
   for (uint32_t i = 0; i < op_index; ++i) judge.add(seen.ops.at(i));
   OpObservation step = seen.ops.at(op_index);

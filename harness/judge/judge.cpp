@@ -30,7 +30,6 @@ struct Judge::State {
         pool(c),
         values({.sample_rows = options.sample_rows,
                 .profile_work = options.profile_work,
-                .coverage_work = options.coverage_work,
                 .arithmetic = options.arithmetic,
                 .distribution = options.distribution}) {
     if (const auto defect = reference::host_arithmetic_defect(); !defect.empty()) {
@@ -86,7 +85,7 @@ void Judge::begin(const PluginFacts& facts) { state_->facts = facts; }
 bool Judge::decided() const { return state_->decided; }
 
 void Judge::add(const OpObservation& observation) {
-  if (!state_->decided || !state_->options.stop_at_failure) state_->judge_operation(observation);
+  if (!state_->decided) state_->judge_operation(observation);
 }
 
 // True when the findings decide the case.
@@ -145,14 +144,14 @@ void Judge::State::judge_step(const StepView& view) {
   std::optional<Failure> contract = judge_contract(view, visible);
   const bool symptom = contract && contract->symptom;
   if (contract && !symptom) fail(std::move(*contract));
-  if (decided && (options.stop_at_failure || view.seen.status != OpStatus::kOk)) return;
+  if (decided) return;
   ProvenanceCounts slots;
   std::optional<Failure> provenance = judge_provenance(view, slots);
   verdict.stats.slots_judged += slots.slots;
   for (const PageImage& image : view.seen.pages) pool.replace(image);
   if (provenance) fail(std::move(*provenance));
   if (symptom) fail(std::move(*contract));
-  if (decided && options.stop_at_failure) return;
+  if (decided) return;
   if (auto wrong = values.judge(view, visible, verdict.stats)) fail(std::move(*wrong));
   if (!decided && view.seen.status == OpStatus::kOk) {
     if (auto wrong = judge_cascades(view, visible, values, verdict.stats)) fail(std::move(*wrong));

@@ -32,12 +32,6 @@ struct JudgeOptions {
   /// rounding of P is declared), at twenty times the cost. Rows are taken in order until it is
   /// spent.
   uint64_t profile_work = uint64_t{1} << 22;
-  /// Multiply-adds that may be spent on certified coverage (coverage.h in reference): which keys
-  /// could not have been lost unnoticed. 0: none. A sample by default: `kverify show --coverage`
-  /// tells it of every row.
-  uint64_t coverage_work = uint64_t{1} << 16;
-  /// Ignore everything after the operation in which the first failure was found.
-  bool stop_at_failure = true;
   /// Leaks of device memory fail the case (otherwise they are listed only).
   bool leaks_fail = false;
   /// Findings of the device that are accepted: they are counted, and fail no case.
@@ -59,7 +53,7 @@ class Judge {
   Judge& operator=(Judge&&) noexcept;
 
   void begin(const PluginFacts& facts);
-  /// The observation of the next operation. Ignored once decided() and stop_at_failure.
+  /// The observation of the next operation. Ignored once decided().
   void add(const OpObservation& observation);
   /// True when a failure has been found: the caller may end the worker.
   bool decided() const;

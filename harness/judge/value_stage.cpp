@@ -12,7 +12,6 @@
 #include "harness/judge/value_failure.h"
 #include "harness/plugin/kverify_plugin.h"
 #include "reference/case_shape.h"
-#include "reference/coverage.h"
 #include "reference/decide.h"
 
 namespace kv {
@@ -47,7 +46,6 @@ class HeadJudge {
     for (size_t r = 0; r < elements_.size(); ++r) {
       const Claims claims = this->claims(estimate.rows[r], options);
       if (auto failure = judge_row(r, estimate.rows[r], claims)) return failure;
-      measure_coverage(r, estimate.rows[r], options);
     }
     return std::nullopt;
   }
@@ -64,7 +62,6 @@ class HeadJudge {
   uint32_t first_in_question(const RowEstimate& e, uint32_t first, Claims claims) const;
   bool conforms_rounded(const RowEstimate& e, uint32_t column, double got) const;
   std::optional<Failure> judge_lse(size_t r, const RowEstimate& estimate);
-  void measure_coverage(size_t r, const RowEstimate& estimate, ValueOptions& options);
   reference::RowDecider& decider(size_t r);
   reference::Answer ask(size_t r, const reference::Question& question,
                         reference::Basis basis = reference::Basis::kBlackBox);
@@ -343,19 +340,6 @@ HeadJudge::Claims HeadJudge::claims(const RowEstimate& e, ValueOptions& options)
   options.profile_work -= work;
   ++stats_.rows_profile_judged;
   return centred ? Claims::kEveryElement : Claims::kUnsettled;
-}
-
-void HeadJudge::measure_coverage(size_t r, const RowEstimate& e, ValueOptions& options) {
-  const Shape& s = view_.c.shape;
-  const uint64_t work = e.keys * (s.head_dim_k + s.head_dim_v);
-  if (!e.finite || work > options.coverage_work) return;
-  options.coverage_work -= work;
-  const reference::RowCoverage coverage =
-      reference::certified_keys(reference::row_inputs(block_, r), profile_, s.output_dtype);
-  stats_.keys_checked += coverage.certified.size();
-  stats_.keys_certified += coverage.count();
-  stats_.uncertified_weight_max =
-      std::max(stats_.uncertified_weight_max, coverage.uncertified_weight_max);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace kv {
 
 struct ValueOptions {
   double sample_rows = 1;
-  uint64_t profile_work = 0, coverage_work = 0;
+  uint64_t profile_work = 0;
   std::string arithmetic;
   ErrorDistribution* distribution = nullptr;
 };
@@ -30,7 +30,7 @@ class ValueStage {
   const std::string& arithmetic() const { return options_.arithmetic; }
 
  private:
-  ValueOptions options_;  // of the works: what is left
+  ValueOptions options_;  // of the work: what is left
   reference::HeadEstimator estimator_;
 };
 

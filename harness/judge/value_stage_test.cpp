@@ -240,13 +240,5 @@ TEST(Judge, UndeclaredPrecisionOfPIsFoundUnderTheDeclaredProfile) {
   EXPECT_FAILS(judge(c, declares_bf16(1)), Stage::kInterval, "profile-value");
 }
 
-TEST(Judge, CoverageSaysWhatTheCheckIsWorth) {
-  const Verdict v = judge(small_case());
-  EXPECT_GT(v.stats.keys_checked, v.stats.rows_judged);
-  EXPECT_EQ(v.stats.keys_certified, v.stats.keys_checked);  // short rows: every key
-  EXPECT_EQ(v.stats.uncertified_weight_max, 0);
-  EXPECT_EQ(judge(small_case(), {}, {.coverage_work = 0}).stats.keys_checked, 0u);
-}
-
 }  // namespace
 }  // namespace kv

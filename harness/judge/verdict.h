@@ -54,15 +54,12 @@ struct Divergence {
 struct VerdictStats {
   uint64_t rows_judged = 0, rows_empty = 0, rows_pad = 0, elements_judged = 0, slots_judged = 0;
   uint64_t rows_vacuous = 0;
-  uint64_t merges_vacuous = 0;        // of states that are no numbers
-  uint64_t rows_profile_judged = 0;   // also under the declared tile order (B1, B2)
-  uint64_t keys_checked = 0;          // (row, key) pairs whose coverage was computed
-  uint64_t keys_certified = 0;        // of these: their loss could not have gone unnoticed
-  double uncertified_weight_max = 0;  // every heavier key is certified
-  uint64_t rows_left_out = 0;         // by JudgeOptions::sample_rows
-  double error_bound_ratio_max = 0;   // largest |error| / bound seen
-  uint64_t escalated = 0;             // elements that needed more than double
-  uint64_t findings_suppressed = 0;   // of the device, by JudgeOptions::suppressions
+  uint64_t merges_vacuous = 0;       // of states that are no numbers
+  uint64_t rows_profile_judged = 0;  // also under the declared tile order (B1, B2)
+  uint64_t rows_left_out = 0;        // by JudgeOptions::sample_rows
+  double error_bound_ratio_max = 0;  // largest |error| / bound seen
+  uint64_t escalated = 0;            // elements that needed more than double
+  uint64_t findings_suppressed = 0;  // of the device, by JudgeOptions::suppressions
 };
 
 struct Verdict {

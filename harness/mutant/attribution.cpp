@@ -9,7 +9,6 @@ namespace {
 Result<Verdict> verdict_of(const Bench& bench, const PluginFacts& facts, const Case& c) {
   KV_ASSIGN_OR_RETURN(std::optional<Image> image, image_of(c));
   JudgeOptions options;
-  options.coverage_work = 0;
   PairJudge judge(c, image, facts, options);
   const auto add = [&](const OpObservation& seen) { judge.add(seen); };
   judge.end_case(run_kernel_case(c, bench, add));

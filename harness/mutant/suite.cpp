@@ -55,7 +55,6 @@ std::vector<Suite::Run> Suite::run_entry(const Entry& entry) const {
 
 Verdict Suite::judge(const Entry& entry, const std::vector<Run>& runs) const {
   JudgeOptions options;
-  options.coverage_work = 0;
   PairJudge judge(entry.c, entry.image, facts_, options);
   for (const OpObservation& o : runs[0].ops) judge.add(o);
   judge.end_case(runs[0].end);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "harness/core/file_hash.h"
 #include "harness/plugin/text.h"
 
 namespace kv {
@@ -125,6 +126,13 @@ std::vector<std::string> runtime_candidates(DeviceKind device) {
     for (const char* lib : {"lib64", "lib", "targets/x86_64-linux/lib"})
       paths.push_back(std::string(root) + "/" + lib + "/" + kSoname);
   return paths;
+}
+
+Result<std::string> hash_of_cpu_device() {
+  for (const std::string& candidate : runtime_candidates(DeviceKind::kCpu)) {
+    if (std::filesystem::exists(candidate)) return hash_of_file(candidate);
+  }
+  return std::string();
 }
 
 Result<CudaRuntime> load_runtime(DeviceKind device) {

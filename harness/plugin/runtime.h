@@ -56,6 +56,10 @@ struct CudaRuntime {
 /// Files tried for a device, in order.
 std::vector<std::string> runtime_candidates(DeviceKind device);
 
+/// Of the library that executes cases on the CPU device: results that are kept are only of it. ""
+/// where there is none.
+Result<std::string> hash_of_cpu_device();
+
 Result<CudaRuntime> load_runtime(DeviceKind device);
 
 }  // namespace kv

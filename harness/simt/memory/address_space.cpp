@@ -330,12 +330,4 @@ uint64_t AddressSpace::first(const Extent& extent, uint64_t address, uint64_t by
   return bytes;
 }
 
-std::vector<const Extent*> AddressSpace::live_allocations() const {
-  std::vector<const Extent*> live;
-  for (const Extent& extent : heap_) {
-    if (extent.live()) live.push_back(&extent);
-  }
-  return live;
-}
-
 }  // namespace kv::simt

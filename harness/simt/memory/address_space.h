@@ -66,8 +66,6 @@ class AddressSpace {
   /// Offset from `address` of the first byte that is defined, or that is not; `bytes` if none is.
   uint64_t first(const Extent& extent, uint64_t address, uint64_t bytes, bool defined) const;
 
-  std::vector<const Extent*> live_allocations() const;
-
  private:
   struct Rights {
     uint64_t begin, end;
