@@ -45,6 +45,12 @@ TEST(Audit, TheCommittedMatrixGivesEveryPropertyItsReason) {
   EXPECT_EQ(fmt::format("{}", fmt::join(matrix_faults(matrix, planted()), "\n")), "");
 }
 
+TEST(Audit, TheCommittedTableIsOfThesePatches) {
+  std::ifstream file(kFolder + "/killed.json", std::ios::binary);
+  const auto table = nlohmann::json::parse(file, nullptr, false);
+  EXPECT_EQ(fmt::format("{}", fmt::join(table_faults(table, planted()), "\n")), "");
+}
+
 TEST(Audit, AMatrixThatIsNotWholeIsSeen) {
   const std::vector<PlantedBug> bugs = {{.name = "1_x"}};
   nlohmann::json matrix;
