@@ -34,14 +34,21 @@ Grid grid_of(DType type) {
   }
 }
 
-// Half the distance from x, a number of `type`, to its nearer neighbour, or less.
-double half_step(DType type, double x) {
-  const Grid grid = grid_of(type);
-  const uint64_t bits = std::bit_cast<uint64_t>(x);
-  const int exponent = std::max(static_cast<int>(bits >> 52 & 0x7ff) - 1023, grid.exponent_min);
-  const bool power = (bits & 0x000fffffffffffff) == 0;  // its lower neighbour is twice as near
-  return power_of_two(exponent - grid.digits - power);
-}
+// Half the distance from x, a number of the type, to its nearer neighbour, or less; without a
+// branch, for a row of them.
+struct HalfSteps {
+  explicit HalfSteps(DType type)
+      : lowest(power_of_two(grid_of(type).exponent_min)),
+        of_binade(power_of_two(-grid_of(type).digits)) {}
+  double at(double x) const {
+    const uint64_t bits = std::bit_cast<uint64_t>(x);
+    const double binade = std::bit_cast<double>(bits & 0x7ff0000000000000);
+    // The lower neighbour of a power of two is twice as near.
+    const double power = (bits & 0x000fffffffffffff) == 0 ? 0.5 : 1;
+    return std::max(binade, lowest) * of_binade * power;
+  }
+  double lowest, of_binade;
+};
 
 template <class T>
 struct Candidate {
@@ -114,7 +121,7 @@ void answer_in(RowTier<T>& row, const Question& q, Basis basis, DType output_dty
 // clearly inside nor clearly nearest is rounded.
 FastAnswer surely_conforms(const FastElement& e, DType rounding) {
   const double inward = e.bound_low - 2 * e.own_error, distance = std::fabs(e.got - e.value);
-  const double half = half_step(rounding, e.got) * (1 - 0x1p-20);
+  const double half = HalfSteps(rounding).at(e.got) * (1 - 0x1p-20);
   FastAnswer answer;
   answer.nearest = distance < half - 2 * e.own_error;
   answer.conforms = distance < half + inward;
@@ -126,21 +133,6 @@ FastAnswer surely_conforms(const FastElement& e, DType rounding) {
 }
 
 namespace {
-
-/// What half_step() needs of a type, as factors.
-struct HalfSteps {
-  explicit HalfSteps(DType type)
-      : lowest(power_of_two(grid_of(type).exponent_min)),
-        of_binade(power_of_two(-grid_of(type).digits)) {}
-  /// half_step(), without a branch.
-  double at(double x) const {
-    const uint64_t bits = std::bit_cast<uint64_t>(x);
-    const double binade = std::bit_cast<double>(bits & 0x7ff0000000000000);
-    const double power = (bits & 0x000fffffffffffff) == 0 ? 0.5 : 1;
-    return std::max(binade, lowest) * of_binade * power;
-  }
-  double lowest, of_binade;
-};
 
 constexpr uint32_t kTogether = 8;  // elements that are asked at once
 
