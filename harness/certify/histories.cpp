@@ -83,8 +83,7 @@ std::string history_text(const HistoryStats& s) {
 FrameServer serve_engine(const LoadedPlugin& plugin, const CudaRuntime& runtime) {
   const auto device_findings = [&runtime] {
     std::vector<std::string> all;
-    for (const DeviceFinding& finding : take_findings(runtime)) {
-      if (!judge_findings({&finding, 1}, {})) continue;
+    for (const DeviceFinding& finding : decisive_findings(take_findings(runtime), {})) {
       all.push_back(fmt::format("{} in kernel {}", finding.message, finding.kernel));
     }
     return all;

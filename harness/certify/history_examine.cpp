@@ -68,9 +68,10 @@ Result<Examined> examine_history(HistoryBench& bench, const Case& c, const Histo
   v.stats.elements_judged = result.stats.values.elements;
   v.stats.slots_judged = result.stats.slots_read;
   if (!result.finding) {
-    const bool idle = result.stats.steps == 0 && result.stats.not_offered > 0;
-    if (idle) v.outcome = Outcome::kUnsupported;
-    if (idle) v.message = "the engine offers no step of this history";
+    if (result.stats.steps == 0 && result.stats.not_offered > 0) {
+      v.outcome = Outcome::kUnsupported;
+      v.message = "the engine offers no step of this history";
+    }
     return examined;
   }
   const HistoryFinding& f = *result.finding;

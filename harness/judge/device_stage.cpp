@@ -56,6 +56,15 @@ std::optional<Failure> judge_findings(std::span<const DeviceFinding> findings,
   return std::nullopt;
 }
 
+std::vector<DeviceFinding> decisive_findings(std::span<const DeviceFinding> findings,
+                                             const DevicePolicy& policy) {
+  std::vector<DeviceFinding> decisive;
+  for (const DeviceFinding& f : findings) {
+    if (fails(f.kind, policy) || f.kind == KV_SIMT_KIND_UNSUPPORTED) decisive.push_back(f);
+  }
+  return decisive;
+}
+
 std::string unsupported_instruction(std::span<const DeviceFinding> findings) {
   for (const DeviceFinding& f : findings) {
     if (f.kind == KV_SIMT_KIND_UNSUPPORTED) return f.message;

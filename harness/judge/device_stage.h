@@ -24,6 +24,9 @@ std::vector<DeviceFinding> not_suppressed(std::span<const DeviceFinding> finding
                                           std::span<const Suppression> suppressions);
 std::optional<Failure> judge_findings(std::span<const DeviceFinding> findings,
                                       const DevicePolicy& policy);
+/// Those that fail a case, or keep its code from running; the others are only listed.
+std::vector<DeviceFinding> decisive_findings(std::span<const DeviceFinding> findings,
+                                             const DevicePolicy& policy);
 /// The device's reason for not running the code at all, or "".
 std::string unsupported_instruction(std::span<const DeviceFinding> findings);
 /// Crash, hang and memory are failures; every other end is none.

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "harness/judge/device_stage.h"
 #include "harness/judge/judge_fixture.h"
 #include "harness/plugin/kverify_plugin.h"
 #include "harness/simt/control/kv_simt_control.h"
@@ -99,6 +100,23 @@ TEST(Judge, SameValueRacesAndLeaksAreReportedApart) {
   EXPECT_EQ(v.outcome, Outcome::kPass) << v.message;
   EXPECT_EQ(v.findings.size(), 2u);
   EXPECT_FAILS(judge(small_case(), faults, {.leaks_fail = true}), Stage::kDevice, "device:leak");
+}
+
+// Fails when a harmless finding of an engine's kernels would fail its history, or when what keeps a
+// kernel from running goes unsaid.
+TEST(Judge, HarmlessFindingsDecideNothing) {
+  const std::vector<DeviceFinding> all = {finding(KV_SIMT_KIND_RACE_SAME_VALUE),
+                                          finding(KV_SIMT_KIND_RACE), finding(KV_SIMT_KIND_LEAK),
+                                          finding(KV_SIMT_KIND_UNSUPPORTED)};
+  const auto kinds = [&](const DevicePolicy& policy) {
+    std::vector<uint32_t> kinds;
+    for (const DeviceFinding& f : decisive_findings(all, policy)) kinds.push_back(f.kind);
+    return kinds;
+  };
+  using Kinds = std::vector<uint32_t>;
+  EXPECT_EQ(kinds({}), (Kinds{KV_SIMT_KIND_RACE, KV_SIMT_KIND_UNSUPPORTED}));
+  EXPECT_EQ(kinds({.leaks_fail = true}),
+            (Kinds{KV_SIMT_KIND_RACE, KV_SIMT_KIND_LEAK, KV_SIMT_KIND_UNSUPPORTED}));
 }
 
 DeviceFinding race_at(const char* file, uint32_t line) {
