@@ -77,28 +77,34 @@ std::string plugin_of(const MutateOptions& options) {
   return options.bench.plugin_path.empty() ? default_plugin_path() : options.bench.plugin_path;
 }
 
-/// Indices of the survivors that changed a value; empty for "".
-Result<std::set<uint64_t>> infected_survivors(const std::string& path) {
-  std::set<uint64_t> indices;
-  if (path.empty()) return indices;
+/// The survivors that changed a value; empty for "".
+Result<std::vector<MachineResult>> infected_survivors(const std::string& path) {
+  std::vector<MachineResult> infected;
+  if (path.empty()) return infected;
   std::ifstream file(path, std::ios::binary);
   const auto json = nlohmann::json::parse(file, nullptr, false);
   if (!json.is_object() || !json.contains("survivors") || !json["survivors"].is_array())
     return bad_input(path + ": expected what `kverify mutate --json` wrote, with its survivors");
   for (const auto& survivor : json["survivors"]) {
-    KV_ASSIGN_OR_RETURN(const MachineResult result, result_from_json(survivor));
-    if (result.infected) indices.insert(result.index);
+    KV_ASSIGN_OR_RETURN(MachineResult result, result_from_json(survivor, path));
+    if (result.infected) infected.push_back(std::move(result));
   }
-  if (indices.empty()) return bad_input(path + ": no survivor of it was infected");
-  return indices;
+  if (infected.empty()) return bad_input(path + ": no survivor of it was infected");
+  return infected;
+}
+
+/// As infected_survivors() reads them.
+Json survivors_json(const std::vector<MachineResult>& results) {
+  Json json = {{"survivors", Json::array()}};
+  for (const MachineResult& r : results) json["survivors"].push_back(to_json(r));
+  return json;
 }
 
 /// What decides a result; a folder holds those of one setting.
-Result<std::string> settings_of(const MutateOptions& o) {
+Result<std::string> settings_of(const MutateOptions& o, const Json& again) {
   KV_ASSIGN_OR_RETURN(const std::string plugin, hash_of_file(plugin_of(o)));
   KV_ASSIGN_OR_RETURN(const std::string kverify, hash_of_file("/proc/self/exe"));
   KV_ASSIGN_OR_RETURN(const std::string device, hash_of_cpu_device());
-  KV_ASSIGN_OR_RETURN(const std::set<uint64_t> again, infected_survivors(o.again));
   const Json json = {{"plugin", plugin},         {"kverify", kverify}, {"device", device},
                      {"kernel", o.kernel},       {"cases", o.cases},   {"seed", o.seed},
                      {"mutations", o.mutations}, {"again", again},     {"seconds", o.seconds},
@@ -131,8 +137,14 @@ class Mutate {
     }
     KV_ASSIGN_OR_RETURN(temporary_, RunFolder::create());
     folder_ = options_.folder.empty() ? temporary_.path() : options_.folder;
-    KV_ASSIGN_OR_RETURN(const std::string settings, settings_of(options_));
+    KV_ASSIGN_OR_RETURN(const auto survivors, infected_survivors(options_.again));
+    const Json again = survivors_json(survivors);
+    KV_ASSIGN_OR_RETURN(const std::string settings, settings_of(options_, again["survivors"]));
     KV_RETURN_IF_ERROR(claim(folder_, settings));
+    if (!survivors.empty()) {  // the file may change while shards read it
+      again_ = temporary_.path() + "/again.json";
+      KV_RETURN_IF_ERROR(write_text_file(again_, json_text(again) + "\n"));
+    }
     failures_.resize(options_.jobs, Result<void>());
     std::vector<std::thread> threads;
     for (uint32_t i = 0; i < options_.jobs; ++i)
@@ -181,7 +193,7 @@ class Mutate {
                                           folder_,
                                           "--plugin",
                                           plugin_of(options_)};
-    if (!options_.again.empty()) arguments.insert(arguments.end(), {"--again", options_.again});
+    if (!again_.empty()) arguments.insert(arguments.end(), {"--again", again_});
     return arguments;
   }
 
@@ -196,7 +208,7 @@ class Mutate {
       if (ended.status == 0 || interrupted()) return {};
       ShardLog log;
       KV_RETURN_IF_ERROR(read_log(path, log));
-      if (!log.begun) return lost_early(said);
+      if (!log.begun) return lost_early(said, ended.status);
       log.begun->killer = fmt::format("process/exit-{}", ended.status);
       log.begun->reached = log.begun->infected = log.begun->propagated = true;
       std::ofstream file(path, std::ios::binary | std::ios::app);
@@ -206,16 +218,19 @@ class Mutate {
     return environment_error("too many processes of one shard were lost");
   }
 
-  static Result<void> lost_early(const std::string& log) {
+  static Result<void> lost_early(const std::string& log, int status) {
     std::ifstream said(log, std::ios::binary);
     const std::string text((std::istreambuf_iterator<char>(said)), {});
-    return environment_error("a shard ended before its first mutant: " + text);
+    const std::string sentence = "a shard ended before its first mutant: " + text;
+    if (status == static_cast<int>(ExitCode::kBadInput)) return bad_input(sentence);
+    return environment_error(sentence);
   }
 
   const MutateOptions& options_;
   Output output_;
   RunFolder temporary_;
   std::string folder_;
+  std::string again_;  // survivors of the run before, as they were at the start
   std::vector<Result<void>> failures_;
 };
 

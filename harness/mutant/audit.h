@@ -4,7 +4,8 @@
 // them. table_faults: the committed table has a line for each patch, of the patch as it is now,
 // that says killed by each of five seeds (within a minute of processor time) or equivalent; the
 // median is under 2 s. matrix_faults: the committed matrix has a row for every relation, names only
-// bugs that there are, and every row kills a bug that no other does, or says why it is kept.
+// bugs that there are, says of each row which of its bugs no other kills, and why it is kept where
+// there is none.
 // Example:  for (const std::string& fault : class_faults(bugs)) puts(fault.c_str());
 #pragma once
 

@@ -52,7 +52,7 @@ TEST(Audit, TheCommittedTableIsOfThesePatches) {
 }
 
 TEST(Audit, AMatrixThatIsNotWholeIsSeen) {
-  const std::vector<PlantedBug> bugs = {{.name = "1_x"}};
+  const std::vector<PlantedBug> bugs = {{.name = "1_x"}, {.name = "2_y"}};
   nlohmann::json matrix;
   for (const Relation& relation : relations())
     matrix["relation:" + std::string(relation.name)] = {
@@ -63,7 +63,13 @@ TEST(Audit, AMatrixThatIsNotWholeIsSeen) {
   other["relation:alone"].erase("because");
   EXPECT_EQ(matrix_faults(other, bugs).size(), 1u) << "no reason";
   other["relation:alone"]["only"] = {"1_x"};
+  EXPECT_EQ(matrix_faults(other, bugs).size(), 1u) << "others kill it, too";
+  other["relation:alone"]["kills"] = other["relation:alone"]["only"] = {"2_y"};
   EXPECT_EQ(matrix_faults(other, bugs).size(), 0u) << "a bug of its own is reason enough";
+  other["relation:alone"]["only"] = nlohmann::json::array();
+  other["relation:alone"]["because"] = "so";
+  EXPECT_EQ(matrix_faults(other, bugs).size(), 1u) << "a bug of its own that is not told";
+  other["relation:alone"]["only"] = {"2_y"};
   other["relation:alone"]["kills"] = nlohmann::json::array();
   EXPECT_EQ(matrix_faults(other, bugs).size(), 1u) << "alone, and not at all";
   matrix.erase("relation:pages");

@@ -1,8 +1,10 @@
 #include "harness/mutant/machine.h"
 
+#include <fmt/format.h>
 #include <time.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -56,13 +58,12 @@ struct Listed {
   kv_simt_mutation mutation = {};
 };
 
-/// The executed mutations of the wanted kernels.
+/// The mutations of the wanted kernels that were executed since counts were cleared.
 std::vector<Listed> list_mutations(const Bench& bench, const MachineOptions& options,
                                    ShardFacts& facts) {
   std::vector<Listed> listed;
   const uint64_t count = bench.runtime.control->mutation_count();
   for (uint64_t i = 0; i < count; ++i) {
-    if (!options.only.empty() && !options.only.contains(i)) continue;
     Listed item{.index = i};
     item.mutation.struct_bytes = sizeof item.mutation;
     if (bench.runtime.control->mutation(i, &item.mutation) != 0) continue;
@@ -73,6 +74,31 @@ std::vector<Listed> list_mutations(const Bench& bench, const MachineOptions& opt
   }
   facts.executed = listed.size();
   return listed;
+}
+
+std::string name_of(const MachineResult& r) {
+  return fmt::format("mutation {} ({}, {}, {}: {} -> {})", r.index, r.kernel, r.source, r.op,
+                     r.before, r.after);
+}
+
+/// Of the listed ones those that an earlier run names, which has to mean the same by its numbers.
+Result<std::vector<Listed>> named(const std::vector<Listed>& all,
+                                  const std::vector<MachineResult>& wanted) {
+  std::map<uint64_t, const Listed*> by_index;
+  for (const Listed& item : all) by_index[item.index] = &item;
+  std::vector<Listed> found;
+  for (const MachineResult& earlier : wanted) {
+    const auto at = by_index.find(earlier.index);
+    const std::string want = name_of(earlier);
+    const std::string got = at == by_index.end()
+                                ? "none that the suite executes"
+                                : name_of(describe(earlier.index, at->second->mutation));
+    if (got != want)
+      return bad_input("--again: expected " + want + ", got " + got +
+                       ": it is of another build of the plugin, or of other options");
+    found.push_back(*at->second);
+  }
+  return found;
 }
 
 std::vector<Listed> choose(std::vector<Listed> all, uint64_t most) {
@@ -88,7 +114,8 @@ class Reach {
   Reach(const Bench& bench, const std::vector<Listed>& chosen)
       : control_(*bench.runtime.control), chosen_(chosen), entries_(chosen.size()) {}
 
-  /// Notes the entry that ran since clear(), unless the mutations that it reaches have `enough`.
+  /// Notes the entry that ran since counts were cleared, unless the mutations that it reaches have
+  /// `enough`.
   bool add(size_t entry, uint32_t enough) {
     std::vector<size_t> reached;
     bool is_needed = false;
@@ -119,7 +146,6 @@ class Reach {
 Result<void> add_relatives(size_t chosen, uint32_t enough, Suite& suite, Reach& reach) {
   for (uint32_t n = 0; n < kRelativesMax && reach.of(chosen).size() < enough; ++n) {
     const auto parent = std::next(reach.of(chosen).begin(), n % reach.of(chosen).size());
-    reach.clear();
     KV_ASSIGN_OR_RETURN(const bool passed, suite.grow_like(*parent));
     if (passed && !reach.add(suite.size() - 1, enough)) suite.drop_last();
   }
@@ -136,7 +162,6 @@ Result<Reach> reach_all(const Bench& bench, const std::vector<Listed>& chosen, u
     reach.add(entry, kAny);
   }
   for (uint32_t grown = 0; grown < kGrownMax && !reach.all_have(enough); ++grown) {
-    reach.clear();
     KV_ASSIGN_OR_RETURN(const bool passed, suite.grow());
     if (!passed) break;
     if (!reach.add(suite.size() - 1, enough)) suite.drop_last();
@@ -197,9 +222,15 @@ Result<ShardFacts> run_shard(const Bench& bench, const MachineOptions& options,
   const kv_simt_control_v1* control = bench.runtime.control;
   KV_RETURN_IF_ERROR(configure(bench, KV_SIMT_COLLECT_EXECUTIONS | KV_SIMT_COLLECT_VALUES));
   KV_ASSIGN_OR_RETURN(Suite suite, Suite::create(bench, options.suite));
+  // Draws that were refused have executed something, too.
+  control->clear_executions();
+  for (size_t entry = 0; entry < suite.size(); ++entry) suite.run(entry);
   ShardFacts facts;
-  const std::vector<Listed> chosen =
-      choose(list_mutations(bench, options, facts), options.mutations_max);
+  std::vector<Listed> chosen = list_mutations(bench, options, facts);
+  if (!options.only.empty()) {
+    KV_ASSIGN_OR_RETURN(chosen, named(chosen, options.only));
+  }
+  chosen = choose(std::move(chosen), options.mutations_max);
   facts.chosen = chosen.size();
   KV_ASSIGN_OR_RETURN(const Reach reach, reach_all(bench, chosen, options.reach_cases, suite));
   KV_RETURN_IF_ERROR(configure(bench, KV_SIMT_COLLECT_VALUES));

@@ -15,23 +15,13 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "harness/mutant/suite.h"
 
 namespace kv {
 
 inline constexpr uint32_t kGrownMax = 600, kRelativesMax = 60;
-
-struct MachineOptions {
-  std::string kernel;             // part of the name of the kernels that are changed
-  uint64_t mutations_max = 2000;  // 0: all
-  SuiteOptions suite;
-  uint32_t reach_cases = 40;  // that each mutation has, where draws have them
-  double seconds_max = 10;    // of processor time for each
-  uint64_t shard = 0, shards = 1;
-  std::set<uint64_t> done;  // indices whose results are known already
-  std::set<uint64_t> only;  // indices that are tried, whatever else the suite executes; empty: all
-};
 
 struct MachineResult {
   uint64_t index = 0;                             // in the list of mutations
@@ -41,6 +31,17 @@ struct MachineResult {
   std::string killer;  // "" for a survivor
   uint64_t cases = 0;
   bool is_complete = true;  // false: the cap came first
+};
+
+struct MachineOptions {
+  std::string kernel;             // part of the name of the kernels that are changed
+  uint64_t mutations_max = 2000;  // 0: all
+  SuiteOptions suite;
+  uint32_t reach_cases = 40;  // that each mutation has, where draws have them
+  double seconds_max = 10;    // of processor time for each
+  uint64_t shard = 0, shards = 1;
+  std::set<uint64_t> done;          // indices whose results are known already
+  std::vector<MachineResult> only;  // that are tried, whatever else the suite executes; empty: all
 };
 
 struct ShardFacts {

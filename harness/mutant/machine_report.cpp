@@ -116,8 +116,8 @@ Json to_json(const MachineResult& r) {
           {"complete", r.is_complete}};
 }
 
-Result<MachineResult> result_from_json(const nlohmann::json& json) {
-  return read_fields<MachineResult>("a shard's result", [&](MachineResult& r) {
+Result<MachineResult> result_from_json(const nlohmann::json& json, const std::string& where) {
+  return read_fields<MachineResult>(where, [&](MachineResult& r) {
     json.at("index").get_to(r.index);
     json.at("kernel").get_to(r.kernel);
     json.at("source").get_to(r.source);

@@ -30,7 +30,9 @@ struct MachineReport {
 };
 
 nlohmann::ordered_json to_json(const MachineResult& result);
-Result<MachineResult> result_from_json(const nlohmann::json& json);
+/// `where`: what it stands in, for the error.
+Result<MachineResult> result_from_json(const nlohmann::json& json,
+                                       const std::string& where = "a shard's result");
 nlohmann::ordered_json to_json(const ShardFacts& facts);
 Result<ShardFacts> facts_from_json(const nlohmann::json& json);
 

@@ -54,8 +54,7 @@ std::vector<Suite::Run> Suite::run_entry(const Entry& entry) const {
 }
 
 Verdict Suite::judge(const Entry& entry, const std::vector<Run>& runs) const {
-  JudgeOptions options;
-  PairJudge judge(entry.c, entry.image, facts_, options);
+  PairJudge judge(entry.c, entry.image, facts_, {});
   for (const OpObservation& o : runs[0].ops) judge.add(o);
   judge.end_case(runs[0].end);
   if (!entry.image) return judge.finish(nullptr).verdict;
@@ -67,6 +66,7 @@ Result<bool> Suite::grow_by(ChoiceSource& choices, uint64_t origin) {
   Entry entry{.origin = origin};
   entry.c = draw_related(choices, {.variants = facts_.variants});
   KV_ASSIGN_OR_RETURN(entry.image, image_of(entry.c));
+  bench_->runtime.control->clear_executions();  // what is counted is this draw's
   entry.runs = run_entry(entry);
   const Verdict verdict = judge(entry, entry.runs);
   if (verdict.outcome == Outcome::kFail || verdict.outcome == Outcome::kError)
