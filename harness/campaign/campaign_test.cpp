@@ -52,6 +52,20 @@ TEST(Ledger, FindsTheLineBehindATornOne) {
   EXPECT_EQ(read->lines[0]["case"], 7);
 }
 
+// Fails when two that were killed within write() hide the line of a third.
+TEST(Ledger, FindsTheLineBehindTwoTornOnes) {
+  const std::string path = fresh("glued_twice");
+  std::ofstream(path) << R"({"event":"case","ca{"event":"do{"event":"case","case":7})"
+                      << "\n"
+                      << R"({"event":"case","ca)"
+                      << "\n";
+  const auto read = read_ledger(path);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->unreadable, 2u);
+  ASSERT_EQ(read->lines.size(), 1u);
+  EXPECT_EQ(read->lines[0]["case"], 7);
+}
+
 TEST(CampaignState, GivesEveryNumberOnceAndTheUnfinishedAgain) {
   const std::string path = fresh("state");
   {

@@ -19,12 +19,14 @@ Error cannot(const char* what, const std::string& path) {
                            "': " + std::strerror(errno));
 }
 
-/// The line that another process wrote behind one whose writer was killed within write(), or null.
-/// Quotes within strings are escaped: what is found begins a line.
+/// The line that another process wrote behind those whose writers were killed within write(), or
+/// null. Quotes within strings are escaped: what is found begins a line, and only the last is
+/// whole.
 nlohmann::json behind_torn(const std::string& line) {
-  const size_t start = line.find("{\"event\"", 1);
-  return start == line.npos ? nlohmann::json()
-                            : nlohmann::json::parse(line.substr(start), nullptr, false);
+  const size_t start = line.rfind("{\"event\"");
+  return start == line.npos || start == 0
+             ? nlohmann::json()
+             : nlohmann::json::parse(line.substr(start), nullptr, false);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // Purpose: the record of a campaign: one JSON object a line, appended by many processes.
 // Contract: a line is written by one write() to a file opened for appending, so lines of different
-// processes do not mix. open() cuts off a last line without its end (a machine that stopped in the
-// middle) and keeps the rest; call it before any writer runs. Every line
-// begins with its "event". read_ledger() leaves out what is no JSON object, and counts it; a whole
-// line behind a torn one it finds.
+// processes do not mix; a process that is killed may leave a part of one. mend_ledger() cuts off a
+// last line without its end and keeps the rest: call it before any writer runs. Every line begins
+// with its "event". read_ledger() leaves out what is no JSON object, and counts it; a whole line
+// behind torn ones it finds.
 // Example: KV_ASSIGN_OR_RETURN(Ledger ledger, Ledger::open(path)); ledger.add({{"event", "done"}});
 #pragma once
 
