@@ -42,7 +42,7 @@ class Run {
  public:
   Run(const Open& open, const Case& c, std::optional<Image> image)
       : bench_{open.plugin, open.runtime, const_cast<StatusPage&>(open.status)},
-        judge_(c, std::move(image), open.facts, judging()) {}
+        judge_(c, std::move(image), open.facts, {}) {}
 
   RunEnd run(const Case& c) {
     return run_kernel_case(c, bench_, [this](const OpObservation& observation) {
@@ -54,10 +54,6 @@ class Run {
   uint32_t splits() const { return splits_; }
 
  private:
-  static JudgeOptions judging() {
-    JudgeOptions options;
-    return options;
-  }
   kv::Bench bench_;
   PairJudge judge_;
   uint32_t splits_ = 0;

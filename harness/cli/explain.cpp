@@ -36,10 +36,7 @@ Result<Explanation> explain_pair(const ExplainOptions& options, const Case& c,
   const Verdict& v = examined.verdict;
   if (v.outcome != Outcome::kFail || v.stage != Stage::kMetamorphic)
     return kv::explain(examined.c, observe, {.cases_max = options.cases});
-  return Explanation{
-      .verdict = v,
-      .sentence = "This failure is named by its verdict, not by a value: " + v.message,
-  };
+  return Explanation{.verdict = v, .sentence = named_by_verdict(v)};
 }
 
 }  // namespace

@@ -14,6 +14,8 @@ namespace {
 
 Result<std::vector<Case>> cases_for(const AttributeOptions& o, const LoadedPlugin& plugin) {
   std::vector<Case> cases;
+  if (!is_corpus(o.corpus))
+    return bad_input(o.corpus + ": expected a folder with seeds/ or regression/, got neither");
   for (const std::string& path : corpus_files(o.corpus)) {
     KV_ASSIGN_OR_RETURN(Case c, load_checked_case(path));
     if (!c.engine) cases.push_back(std::move(c));
@@ -29,9 +31,8 @@ nlohmann::ordered_json told(const Attribution& all) {
   nlohmann::ordered_json json = {{"summary", {{"cases", all.cases}}}};
   json["failures"] = nlohmann::ordered_json::array();
   for (const auto& [objector, cases] : all.objectors) {
-    const size_t slash = objector.find('/');
-    json["failures"].push_back({{"stage", objector.substr(0, slash)},
-                                {"failure_class", objector.substr(slash + 1)},
+    json["failures"].push_back({{"stage", objector.first},
+                                {"failure_class", objector.second},
                                 {"history", false},
                                 {"message", ""},
                                 {"cases", cases}});
@@ -49,7 +50,7 @@ Result<ExitCode> mutants_attribute(const AttributeOptions& o) {
   KV_ASSIGN_OR_RETURN(const Attribution all, attribute({plugin, runtime, status}, cases));
   KV_RETURN_IF_ERROR(write_text_file(o.json, told(all).dump() + "\n"));
   // Destructors of foreign libraries may crash; nothing of ours needs them.
-  std::_Exit(static_cast<int>(ExitCode::kPass));
+  std::_Exit(static_cast<int>(all.cases > 0 ? ExitCode::kPass : ExitCode::kVacuous));
 }
 
 }  // namespace kv::cli

@@ -168,9 +168,7 @@ std::string stored_sentence_of(const Explanation& e) {
 
 std::string sentence_of(const Explanation& e) {
   if (!e.numeric && !e.remain.empty()) return stored_sentence_of(e);
-  if (!e.numeric) {
-    return "This failure is named by its verdict, not by a value: " + e.verdict.message;
-  }
+  if (!e.numeric) return named_by_verdict(e.verdict);
   if (e.hypotheses == 0) {
     return "The fault is not known: every row lies within the bounds that hold for any order of "
            "arithmetic, so no hypothesis can tell why. " +
@@ -223,6 +221,10 @@ Result<Explanation> explain(const Case& c, const Observe& observe, const Explain
   }
   e.sentence = sentence_of(e);
   return e;
+}
+
+std::string named_by_verdict(const Verdict& verdict) {
+  return "This failure is named by its verdict, not by a value: " + verdict.message;
 }
 
 }  // namespace kv

@@ -45,4 +45,7 @@ struct Explanation {
 /// reading contradicts the judge, is unsupported (trust.h).
 Result<Explanation> explain(const Case& c, const Observe& observe, const ExplainLimits& limits);
 
+/// The sentence of a failure that no value shows.
+std::string named_by_verdict(const Verdict& verdict);
+
 }  // namespace kv

@@ -8,8 +8,7 @@ namespace {
 
 Result<Verdict> verdict_of(const Bench& bench, const PluginFacts& facts, const Case& c) {
   KV_ASSIGN_OR_RETURN(std::optional<Image> image, image_of(c));
-  JudgeOptions options;
-  PairJudge judge(c, image, facts, options);
+  PairJudge judge(c, image, facts, {});
   const auto add = [&](const OpObservation& seen) { judge.add(seen); };
   judge.end_case(run_kernel_case(c, bench, add));
   if (!image) return judge.finish(nullptr).verdict;
@@ -25,9 +24,9 @@ Result<Attribution> attribute(const Bench& bench, const std::vector<Case>& cases
   Attribution all;
   for (const Case& c : cases) {
     KV_ASSIGN_OR_RETURN(const Verdict verdict, verdict_of(bench, facts, c));
-    ++all.cases;
+    all.cases += verdict.outcome == Outcome::kPass || verdict.outcome == Outcome::kFail;
     if (verdict.outcome != Outcome::kFail) continue;
-    ++all.objectors[std::string(stage_name(verdict.stage)) + "/" + verdict.failure_class];
+    ++all.objectors[{stage_name(verdict.stage), verdict.failure_class}];
   }
   return all;
 }

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/case/case.h"
@@ -16,8 +17,9 @@
 namespace kv {
 
 struct Attribution {
-  uint64_t cases = 0;                         // that ran
-  std::map<std::string, uint64_t> objectors;  // "interval/output-value": cases
+  uint64_t cases = 0;  // that were judged
+  /// By stage and failure class: cases.
+  std::map<std::pair<std::string, std::string>, uint64_t> objectors;
 };
 
 Result<Attribution> attribute(const Bench& bench, const std::vector<Case>& cases);
