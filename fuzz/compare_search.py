@@ -2,11 +2,13 @@
 """Purpose: how long each planted bug of corpus/mutants/pairs hides from guided and from unguided
 search, both from nothing, and whether the one is faster: Mann-Whitney's rank test.
 
-Contract: every run is one line of JSON in RESULTS (bug, digest of its patch, mode, seed, limit,
-executions, CPU seconds, found); what is there for the same patch and limit is not run again, so a
-stopped comparison goes on where it was. Executions decide the test: they are the same on every
-machine; a run without a finding counts as longer than all others. Exit 1 when a guided run does not
-find its bug in 10 minutes of processor time and the given executions.
+Contract: every run is one line of JSON in RESULTS (bug, digest of its patch, of the target with the
+bug's library, mode, seed, limit, executions, CPU seconds, found); what is there for the same digests
+and limit is not run again, so a stopped comparison goes on where it was. Executions decide the test:
+they are the same on every machine; a run without a finding counts as longer than all others. Exit 1
+when a guided run does not find its bug in 10 minutes of processor time and the given executions, 2
+for bad input, 3 when a target is not there or ends otherwise than it should, 5 when nothing was
+compared.
 Usage: compare_search.py BUILD RESULTS [--runs 20] [--executions 20000] [--only NAME]... [--table]
 """
 import argparse
@@ -29,6 +31,14 @@ MODES = ("guided", "unguided")
 LIMITS = {"fuzz_attention": ["--kv_limit_head_dim=16"], "fuzz_history": []}
 INPUT = re.compile(rb"fuzz: input (\d+) of this run")
 Bug = collections.namedtuple("Bug", "name digest target")
+FIELDS = {"patch": str, "build": str, "mode": str, "seed": int, "limit": int, "executions": int,
+          "cpu_seconds": (int, float), "found": bool}
+
+
+class Refused(Exception):
+    def __init__(self, status, sentence):
+        super().__init__(sentence)
+        self.status = status
 
 
 def read_bugs(folder, only):
@@ -46,13 +56,37 @@ def read_bugs(folder, only):
 def read_results(path):
     """Lines that are whole; a torn one is a run that is done again."""
     results = []
-    if path.exists():
-        for line in path.read_text(encoding="utf-8").splitlines():
-            try:
-                results.append(json.loads(line))
-            except ValueError:
-                continue
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(2, f"{path}: expected lines of JSON: {error}") from error
+    for number, line in enumerate(lines, 1):
+        try:
+            run = json.loads(line)
+        except ValueError:
+            continue
+        if not isinstance(run, dict) or any(not isinstance(run.get(name), kind)
+                                            for name, kind in FIELDS.items()):
+            raise Refused(2, f"{path}:{number}: expected a run with {', '.join(FIELDS)}, got "
+                             f"{line[:80]}")
+        results.append(run)
     return results
+
+
+def library_of(build, bug):
+    return build / "lib" / "mutants" / f"lib{bug.name}.so"
+
+
+def digest_of(build, bug):
+    """Of what runs: the target, and the plugin with the bug where it is there."""
+    target, library = build / "bin" / bug.target, library_of(build, bug)
+    try:
+        digest = hashlib.sha256(target.read_bytes())
+    except OSError as error:
+        raise Refused(3, f"{target}: the target cannot be read: {error.strerror}") from error
+    if library.exists():
+        digest.update(library.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def limit_time():
@@ -60,8 +94,8 @@ def limit_time():
 
 
 def search(build, bug, mode, seed, most):
-    """One run from nothing. Ends the program when the target ends neither way that is known."""
-    plugin = build / "lib" / "mutants" / f"lib{bug.name}.so"
+    """One run from nothing. Refuses a target that ends neither way that is known."""
+    plugin = library_of(build, bug)
     with tempfile.TemporaryDirectory(prefix="compare_search_") as folder:
         words = [f"-artifact_prefix={folder}/", *LIMITS[bug.target]]
         if mode == "guided":
@@ -79,20 +113,20 @@ def search(build, bug, mode, seed, most):
     found = INPUT.search(said)
     cpu = round(used.ru_utime + used.ru_stime, 2)
     if not found and child.returncode != 0 and cpu < CPU_SECONDS_MAX:
-        sys.exit(f"compare_search: {bug.name}, {mode}, seed {seed}: exit {child.returncode}: "
-                 f"{said[-500:].decode(errors='replace')}")
-    return {"bug": bug.name, "patch": bug.digest, "mode": mode, "seed": seed, "limit": most,
-            "executions": int(found[1]) if found else most, "cpu_seconds": cpu,
+        raise Refused(3, f"{bug.name}, {mode}, seed {seed}: exit {child.returncode}: "
+                         f"{said[-500:].decode(errors='replace')}")
+    return {"bug": bug.name, "patch": bug.digest, "build": digest_of(build, bug), "mode": mode,
+            "seed": seed, "limit": most, "executions": int(found[1]) if found else most, "cpu_seconds": cpu,
             "found": found is not None}
 
 
-def run_missing(options, bugs, results):
-    done = {(r["patch"], r["mode"], r["seed"], r["limit"]) for r in results}
+def run_missing(options, bugs, builds, results):
+    done = {(r["patch"], r["build"], r["mode"], r["seed"], r["limit"]) for r in results}
     with open(options.results, "a+", encoding="utf-8") as file:
         for seed in range(1, options.runs + 1):
             for bug in bugs:
                 for mode in MODES:
-                    if (bug.digest, mode, seed, options.executions) in done:
+                    if (bug.digest, builds[bug], mode, seed, options.executions) in done:
                         continue
                     result = search(options.build, bug, mode, seed, options.executions)
                     results.append(result)
@@ -124,14 +158,14 @@ def median(runs):
     return "more" if middle == math.inf else f"{middle:.0f}"
 
 
-def print_table(options, bugs, results):
-    """Returns how many bugs a guided run missed."""
+def print_table(options, bugs, builds, results):
+    """Returns how many bugs were compared, and how many a guided run missed."""
     print("| bug | runs | found guided, unguided | executions, median: guided | unguided | "
           "guided is faster in | p | CPU s guided: median | most |\n"
           "|---|---|---|---|---|---|---|---|---|")
     missed, faster, slower, all_bugs, seconds = 0, 0, 0, [], [0, 0]
     for bug in bugs:
-        mine = [r for r in results if r["patch"] == bug.digest and
+        mine = [r for r in results if r["patch"] == bug.digest and r["build"] == builds[bug] and
                 r["limit"] == options.executions and r["seed"] <= options.runs]
         guided, unguided = ([r for r in mine if r["mode"] == mode] for mode in MODES)
         if not guided or not unguided:
@@ -156,24 +190,43 @@ def print_table(options, bugs, results):
         print(f"all bugs, each a stratum: guided is faster in {100 * share:.0f} % of pairs of "
               f"runs, p = {p:.3f}; CPU s in all: {seconds[0]:.0f} guided, {seconds[1]:.0f} "
               f"unguided")
-    return missed
+    return len(all_bugs), missed
+
+
+def count(text):
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+def compare(options):
+    tree = pathlib.Path(__file__).resolve().parent.parent
+    bugs = read_bugs(tree / "corpus" / "mutants" / "pairs", options.only)
+    if not bugs:
+        raise Refused(2, f"--only: expected parts of names of corpus/mutants/pairs, got "
+                         f"{' '.join(options.only)}")
+    builds = {bug: digest_of(options.build, bug) for bug in bugs}
+    results = read_results(options.results)
+    if not options.table:
+        run_missing(options, bugs, builds, results)
+    compared, missed = print_table(options, bugs, builds, results)
+    return 5 if compared == 0 else 1 if missed else 0
 
 
 def main(words):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("results", type=pathlib.Path)
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--executions", type=int, default=20000)
+    parser.add_argument("--runs", type=count, default=20)
+    parser.add_argument("--executions", type=count, default=20000)
     parser.add_argument("--only", action="append")
     parser.add_argument("--table", action="store_true", help="run nothing")
-    options = parser.parse_args(words)
-    tree = pathlib.Path(__file__).resolve().parent.parent
-    bugs = read_bugs(tree / "corpus" / "mutants" / "pairs", options.only)
-    results = read_results(options.results)
-    if not options.table:
-        run_missing(options, bugs, results)
-    return 1 if print_table(options, bugs, results) else 0
+    try:
+        return compare(parser.parse_args(words))
+    except Refused as refused:
+        print(f"compare_search: {refused}", file=sys.stderr)
+        return refused.status
 
 
 if __name__ == "__main__":

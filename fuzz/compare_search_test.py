@@ -58,10 +58,11 @@ class Resume(unittest.TestCase):
         (self.build / "bin" / "fuzz_attention").chmod(0o755)
         self.results = self.build / "results"
 
-    def compare(self, runs):
-        with contextlib.redirect_stdout(io.StringIO()) as said:
+    def compare(self, runs, *more, only="301"):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             status = compare_search.main([str(self.build), str(self.results), "--runs", str(runs),
-                                          "--executions", "10", "--only", "301"])
+                                          "--executions", "10", "--only", only, *more])
         return status, said.getvalue()
 
     def count(self):
@@ -79,6 +80,25 @@ class Resume(unittest.TestCase):
         whole = [json.loads(line) for line in self.results.read_text().splitlines()
                  if line.endswith("}")]
         self.assertEqual(len(whole), 4)
+
+    def test_another_build(self):
+        """Fails when runs of another target, whose search may be another, are taken for these."""
+        self.assertEqual(self.compare(1)[0], 0)
+        (self.build / "bin" / "fuzz_attention").write_text(TARGET + "# rebuilt\n")
+        self.assertEqual((self.compare(1)[0], self.count()), (0, 4))
+        self.assertEqual((self.compare(1)[0], self.count()), (0, 4))
+
+    def test_bad_input(self):
+        """Fails when rubbish is a traceback, or when nothing compared passes."""
+        self.assertEqual(self.compare(1, only="nosuch")[0], 2)
+        self.assertEqual(self.compare(1, "--table")[0], 5)
+        for rubbish in (b"3\n", b"{}\n", b"\xff\xfe\n"):
+            self.results.write_bytes(rubbish)
+            status, said = self.compare(1)
+            self.assertEqual((status, said.count("\n")), (2, 1), said)
+        self.results.unlink()
+        (self.build / "bin" / "fuzz_attention").unlink()
+        self.assertEqual(self.compare(1)[0], 3)
 
     def test_missed(self):
         """Fails when a bug that a guided run missed passes."""

@@ -16,6 +16,7 @@ SECONDS_MAX = 60
 
 
 def sizes(path):
+    """Of a case file."""
     with open(path, encoding="utf-8") as file:
         case = json.load(file)
     rows = [row for op in case["ops"] if op["op"] == "step" for row in op["rows"]]

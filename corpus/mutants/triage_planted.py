@@ -5,7 +5,8 @@ result is small (LIMITS, or what named.json says), came within a minute of proce
 every time; explain leaves no bug out of a set that it prints: the names that are true of it stand
 in named.json, none for a bug that the catalogue has no word for. It names, alone or among three,
 SHARE of all. One line of JSON for each bug in FOLDER/triaged.jsonl; what is there for the same
-plugin is not done again. A measurement, not a test: explain named 23 of 57 when it was written.
+plugin and the same kverify is not done again. Exit 1 when that does not hold, 2 for bad input, 3
+when `check` cannot run. A measurement, not a test: explain named 23 of 57 when it was written.
 Usage: triage_planted.py KVERIFY FOLDER_OF_MUTANTS FOLDER [NAME...]
 """
 import hashlib
@@ -15,18 +16,42 @@ import resource
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from minima import sizes  # noqa: E402
+
 SEED, CASES, SECONDS_MAX, SHARE = 1, 1000, 60, 0.8
 # Beyond one admission and one step; a head dimension of 8 is the smallest that kvattn takes.
 LIMITS = {"operations": 2 + 4, "requests": 2, "head_dim": 8, "pages": 2 + 2}
 
 
-def sizes(case):
-    rows = [row for op in case["ops"] if op["op"] == "step" for row in op["rows"]]
-    return {"operations": len(case["ops"]),
-            "requests": sum(op["op"] == "admit" for op in case["ops"]),
-            "slots": sum(row.get(k, 0) for row in rows
-                         for k in ("append", "pad_left", "pad_right")),
-            "pages": case["pool"]["page_count"], "head_dim": case["shape"]["head_dim_k"]}
+def refuse(status, sentence):
+    print(f"triage_planted: {sentence}", file=sys.stderr)
+    sys.exit(status)
+
+
+def digest_of(*paths):
+    digest = hashlib.sha256()
+    for path in paths:
+        try:
+            with open(path, "rb") as file:
+                digest.update(file.read())
+        except OSError as error:
+            refuse(2, f"{path}: {error.strerror}")
+    return digest.hexdigest()[:16]
+
+
+def read_done(path):
+    """By digest; a line that was torn by a kill is done again."""
+    done = {}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for line in file:
+                try:
+                    result = json.loads(line)
+                    done[result["plugin"]] = result
+                except (ValueError, KeyError, TypeError):
+                    continue
+    return done
 
 
 def used_seconds():
@@ -43,8 +68,13 @@ def triage(kverify, library, folder):
     """What became of the first finding of one bug."""
     os.makedirs(folder, exist_ok=True)
     found, smaller, told = (os.path.join(folder, n) for n in ("found", "smaller.json", "explained"))
-    run(kverify, "check", "--plugin", library, "--cases", str(CASES), "--seed", str(SEED),
-        "--first", "--minimize-attempts", "0", "--out", folder, "--json", found)
+    if os.path.exists(found):
+        os.remove(found)  # of another kverify
+    code, said = run(kverify, "check", "--plugin", library, "--cases", str(CASES), "--seed",
+                     str(SEED), "--first", "--minimize-attempts", "0", "--out", folder, "--json",
+                     found)
+    if code not in (0, 1):
+        refuse(3, f"check of {library}: exit {code}: {said[-300:].strip()}")
     with open(found, encoding="utf-8") as file:
         failures = json.load(file)["failures"]
     if not failures:
@@ -54,8 +84,7 @@ def triage(kverify, library, folder):
     result = {"minimize_seconds": round(used_seconds() - began, 1)}
     if code != 0:
         return dict(result, problem=f"minimize: exit {code}: {said[-300:]}")
-    with open(smaller, encoding="utf-8") as file:
-        result["size"] = sizes(json.load(file))
+    result["size"] = sizes(smaller)
     began = used_seconds()
     code, said = run(kverify, "explain", smaller, "--plugin", library, "--json", told)
     result["explain_seconds"] = round(used_seconds() - began, 1)
@@ -86,26 +115,27 @@ def judge(result, known):
 
 
 def main():
+    if len(sys.argv) < 4:
+        refuse(2, __doc__.rstrip().split("\n")[-1])
     kverify, mutants, scratch, *only = sys.argv[1:]
     here = os.path.dirname(os.path.abspath(__file__))
     with open(os.path.join(here, "named.json"), encoding="utf-8") as file:
         known = json.load(file)
+    for name in only:
+        if name not in known:
+            refuse(2, f"expected a name of named.json, got {name}")
     os.makedirs(scratch, exist_ok=True)
     path = os.path.join(scratch, "triaged.jsonl")
-    done = {}
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            done = {r["plugin"]: r for r in map(json.loads, filter(str.strip, file))}
+    done = read_done(path)
     wrong = named = numeric = 0
     for name in only or sorted(known):
         library = os.path.join(mutants, f"lib{name}.so")
-        with open(library, "rb") as file:
-            digest = hashlib.sha256(file.read()).hexdigest()[:16]
+        digest = digest_of(kverify, library)
         if digest not in done:
             result = triage(kverify, library, os.path.join(scratch, name))
             done[digest] = dict(result, bug=name, plugin=digest)
             with open(path, "a", encoding="utf-8") as file:
-                file.write(json.dumps(done[digest]) + "\n")
+                file.write("\n" + json.dumps(done[digest]))  # what was torn stays alone
         result = done[digest]
         bad, is_named = judge(result, known[name])
         wrong += bool(bad)
