@@ -3,12 +3,12 @@
 search, both from nothing, and whether the one is faster: Mann-Whitney's rank test.
 
 Contract: every run is one line of JSON in RESULTS (bug, digest of its patch, of the target with the
-bug's library, mode, seed, limit, executions, CPU seconds, found); what is there for the same digests
-and limit is not run again, so a stopped comparison goes on where it was. Executions decide the test:
-they are the same on every machine; a run without a finding counts as longer than all others. Exit 1
-when a guided run does not find its bug in 10 minutes of processor time and the given executions, 2
-for bad input, 3 when a target is not there or ends otherwise than it should, 5 when nothing was
-compared.
+bug's library, mode, seed, limit, executions, CPU seconds, found); what is there for the same
+digests and limit is not run again, so a stopped comparison goes on where it was. Executions decide
+the test: they are the same on every machine; a run without a finding counts as longer than all
+others. Exit 1 when a guided run does not find its bug in 10 minutes of processor time and the given
+executions, 2 for bad input, 3 when a target is not there or ends otherwise than it should, 5 when
+nothing was compared.
 Usage: compare_search.py BUILD RESULTS [--runs 20] [--executions 20000] [--only NAME]... [--table]
 """
 import argparse
@@ -116,8 +116,8 @@ def search(build, bug, mode, seed, most):
         raise Refused(3, f"{bug.name}, {mode}, seed {seed}: exit {child.returncode}: "
                          f"{said[-500:].decode(errors='replace')}")
     return {"bug": bug.name, "patch": bug.digest, "build": digest_of(build, bug), "mode": mode,
-            "seed": seed, "limit": most, "executions": int(found[1]) if found else most, "cpu_seconds": cpu,
-            "found": found is not None}
+            "seed": seed, "limit": most, "executions": int(found[1]) if found else most,
+            "cpu_seconds": cpu, "found": found is not None}
 
 
 def run_missing(options, bugs, builds, results):
