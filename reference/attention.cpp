@@ -150,7 +150,8 @@ Coefficients HeadEstimator::Buffers::row_coefficients(const HeadBlock& block,
                        .span = span[row],
                        .softcap = block.shape.softcap > 0,
                        .scaled_kv = !block.key_scales.empty() || !block.value_scales.empty(),
-                       .query_dtype = block.shape.query_dtype});
+                       .query_dtype = block.shape.query_dtype,
+                       .kv_dtype = block.shape.kv_dtype});
 }
 
 // ALiBi distances of the seen slots, or nullptr.

@@ -65,6 +65,11 @@ struct HeadEstimator::Buffers {
   void mark_special(size_t row);
   bool may_be_unit(size_t row) const;
   bool may_be_dyadic(const HeadBlock& block, const Profile& profile, size_t row) const;
+  /// Of |scale| |k_i|, of S_i, and of RowFacts::score_floor.
+  struct ScoreSizes {
+    double key = 0, largest = 0, floor = 0;
+  };
+  ScoreSizes score_sizes(const HeadBlock& block, const Coefficients& c, size_t row) const;
   static double rotation_norm(const QueryRow& row);
   bool operands_fit(const Coefficients& c) const;
   void finish_row(const HeadBlock& block, const Profile& profile, size_t row);

@@ -80,6 +80,25 @@ bool HeadEstimator::Buffers::may_be_dyadic(const HeadBlock& block, const Profile
   return true;
 }
 
+// Upper bounds over the keys that the row sees.
+HeadEstimator::Buffers::ScoreSizes HeadEstimator::Buffers::score_sizes(const HeadBlock& block,
+                                                                       const Coefficients& c,
+                                                                       size_t r) const {
+  double norm = 0, operand = c.key_normal, top = 1;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (!visible[r * keys + i]) continue;
+    const double scale = key_scale.empty() ? 1 : std::fabs(key_scale[i]);
+    norm = std::max(norm, key_norm[i] * scale);
+    operand = std::max(operand, key_norm[i]);
+    top = std::max(top, scale);
+  }
+  const double factor = std::fabs(double{block.shape.scale});
+  const double query = std::max(query_norm[r], c.query_normal);
+  return {.key = norm * factor,
+          .largest = norm * factor * query_norm[r],
+          .floor = top * factor * std::max(c.query_normal * operand, c.key_normal * query)};
+}
+
 // Everything here mirrors precise/row.cpp with each Theta_i replaced by 0 (below) or by its largest
 // value (for the vacuous test and the own error), S_i by |q||k_i| (Cauchy-Schwarz).
 void HeadEstimator::Buffers::finish_row(const HeadBlock& block, const Profile& profile, size_t r) {
@@ -91,13 +110,9 @@ void HeadEstimator::Buffers::finish_row(const HeadBlock& block, const Profile& p
   row.score_max = sums[r].score_max;
   row.lse = row.score_max + log_at_least_one(total);
 
-  double magnitude = 0, farthest = sums[r].score_abs;
-  for (size_t i = 0; i < slots.size(); ++i) {
-    const double scale = key_scale.empty() ? 1 : std::fabs(key_scale[i]);
-    if (visible[r * keys + i]) magnitude = std::max(magnitude, key_norm[i] * scale);
-  }
-  const double key_size = magnitude * std::fabs(double{block.shape.scale});
-  magnitude = key_size * query_norm[r];
+  double farthest = sums[r].score_abs;
+  const ScoreSizes sizes = score_sizes(block, c, r);
+  const double magnitude = sizes.largest;
   if (from.sink) farthest = std::max(farthest, std::fabs(double{*from.sink}));
   // The anchor may lie outside the slots: there may be more query rows than slots.
   const int64_t from_first = from.anchor - int64_t{slots.front()};
@@ -117,11 +132,12 @@ void HeadEstimator::Buffers::finish_row(const HeadBlock& block, const Profile& p
   const bool maybe_exact = may_be_unit(r) && from.alibi_slope == 0 && !from.sink;
   const double quantum_error = c.dequantised_quantum * 1.01 * query_norm[r] * block.shape.dim_k *
                                std::fabs(double{block.shape.scale});
-  const double rotation_error = c.scores < 1 ? 2.1 * key_size * rotation_norm(from) : 0;
-  const double error_max =
-      c.scores * magnitude + quantum_error + rotation_error + c.tanh * (farthest + bias_max) +
-      c.bias * bias_max + (2 * c.argument + 2 * c.distance) * farthest + c.exponential +
-      (c.split_scores + c.split_lse) * farthest + c.split_lse * lse_abs + c.split_constant;
+  const double rotation_error = c.scores < 1 ? 2.1 * sizes.key * rotation_norm(from) : 0;
+  const double error_max = c.scores * (magnitude + sizes.floor) + quantum_error + rotation_error +
+                           c.tanh * (farthest + bias_max) + c.bias * bias_max +
+                           (2 * c.argument + 2 * c.distance) * farthest + c.exponential +
+                           (c.split_scores + c.split_lse) * farthest + c.split_lse * lse_abs +
+                           c.split_constant;
   const double quantum = c.probability_absolute *
                          (c.probability_normalised ? std::max(1.0, total) : 1) /
                          (c.scale_in_probability ? std::min(1.0, scale_min) : 1);

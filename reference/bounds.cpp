@@ -21,11 +21,30 @@ uint64_t rescalings(const Profile& p, const RowExtent& e) {
   return std::min(e.keys, e.span / p.tile_slots + 2) - 1 + (e.sink ? 1 : 0);
 }
 
+double probability_normal(const Profile& p) {
+  return smallest_normal(p.probability_dtype) * power_of_two(-p.probability_offset);
+}
+
+// Scaled codes may be operands as they are or of the query's type: the coarser counts.
+void add_operands(const Profile& p, const RowExtent& e, Coefficients& c) {
+  const double query = smallest_normal(e.query_dtype);
+  const double cache = std::max(query, smallest_normal(e.kv_dtype));
+  if (!p.scores.fused_multiply_add) {
+    c.query_normal = query;
+    c.key_normal = cache;
+  }
+  if (p.values.fused_multiply_add) return;
+  c.value_normal = cache;
+  c.probability_normal = probability_normal(p);
+}
+
 double row_sum_error(const Profile& p, const RowExtent& e, double rescaling) {
   const double plain = gamma32(static_cast<double>(e.keys + rescalings(p, e) + 4));
-  const double mma = p.values.fused_multiply_add
-                         ? plain
-                         : accumulation_error(p.values, value_steps(p, e)) + rescaling;
+  // It multiplies P by 1, subnormal P too, and L is at least 1.
+  const double mma = p.values.fused_multiply_add ? plain
+                                                 : accumulation_error(p.values, value_steps(p, e)) *
+                                                           (1 + probability_normal(p)) +
+                                                       rescaling;
   const double error = p.row_sum == RowSum::kOfFp32      ? plain
                        : p.row_sum == RowSum::kOfRounded ? mma
                                                          : std::max(plain, mma);
@@ -45,6 +64,10 @@ void add_split(const Profile& p, const RowExtent& e, Coefficients& c) {
 
 double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<uint64_t>(1023 + exponent) << 52);
+}
+
+double smallest_normal(DType type) {
+  return type == DType::kI8 ? 0 : dtype_min_subnormal(type) / (2 * dtype_unit_roundoff(type));
 }
 
 double expm1_bound(double x) { return x <= 1 ? x * (1 + x) : kInfinity; }
@@ -80,6 +103,7 @@ Coefficients coefficients(const Profile& p, const RowExtent& e) {
   c.dequantised = dequantised;
   c.dequantised_quantum = to_operand ? 0.5 * dtype_min_subnormal(e.query_dtype) : 0;
   if (to_operand) c.operand_max = dtype_max(e.query_dtype);
+  add_operands(p, e, c);
   c.scores = accumulation_error(p.scores, score_steps) * (1 + dequantised) + dequantised;
   c.tanh = e.softcap ? p.tanh_error : 0;
   c.bias = 3 * kUnit32;

@@ -18,6 +18,8 @@ inline constexpr double kSlack = 1 + 0x1p-30;
 
 /// 2^exponent, exactly, for normal numbers.
 double power_of_two(int exponent);
+/// Of a floating format; 0 for integers, which have no subnormal numbers.
+double smallest_normal(DType type);
 /// exp(x) - 1 <= x (1 + x) for 0 <= x <= 1; infinity above.
 double expm1_bound(double x);
 /// n u / (1 - n u) of fp32; infinity from n u = 1/2.
@@ -34,11 +36,12 @@ struct RowExtent {
   uint64_t keys = 0;  // visible, at least 1
   uint64_t span = 0;  // last visible slot - first visible slot + 1
   bool softcap = false, scaled_kv = false;
-  DType query_dtype = DType::kF16;
+  DType query_dtype = DType::kF16, kv_dtype = DType::kF16;
   bool sink = false;
 };
 
-/// E_i = scores*S_i + tanh*|x_i| + bias*|bias_i| + argument*(|x_i|+|x|_max) + distance*(x_max-x_i)
+/// E_i = scores*(S_i + F_i) + tanh*|x_i| + bias*|bias_i| + argument*(|x_i|+|x|_max) +
+/// distance*(x_max-x_i)
 ///       + exponential + split;   Theta_i = E_i (1 + E_i) bounds the relative error of w_i.
 struct Coefficients {
   double scores = 0, tanh = 0, bias = 0, argument = 0, distance = 0, exponential = 0;
@@ -46,6 +49,8 @@ struct Coefficients {
   double probability_relative = 0;                             // u_p
   double probability_absolute = 0;  // half the smallest subnormal of P's type, in final scale
   bool probability_normalised = false;
+  // Smallest normal operands: hardware may align a subnormal one as if it were that. 0 for fma.
+  double query_normal = 0, key_normal = 0, value_normal = 0, probability_normal = 0;
   double accumulation = 0;         // of P.V, rescaling and dequantisation included
   double dequantised = 0;          // of an element of K or V, where they carry scales: relative,
   double dequantised_quantum = 0;  // and absolute, where it is subnormal

@@ -113,6 +113,7 @@ class Coverage {
                                      .softcap = f_.in.shape.softcap > 0,
                                      .scaled_kv = f_.in.scaled_kv,
                                      .query_dtype = f_.in.shape.query_dtype,
+                                     .kv_dtype = f_.in.shape.kv_dtype,
                                      .sink = f_.in.sink.has_value()});
   }
 

@@ -85,7 +85,7 @@ CoverageColumn CoverageRow::make_column(uint32_t j, const ColumnSums<double>& t)
   CoverageColumn c;
   c.output = t.output;
   c.magnitude = t.magnitude / facts.weight_sum;
-  c.accumulated = (t.magnitude + t.rounding) / facts.weight_sum;
+  c.accumulated = (t.magnitude + t.rounding + facts.value_floor(t.largest)) / facts.weight_sum;
   c.own_error = facts.own_relative_error() * (c.magnitude + std::fabs(c.output));
   c.spread = b.spread;
   c.rounding = b.rounding;

@@ -18,7 +18,7 @@ inline bool disjoint(const AdmissibleInterval& a, const AdmissibleInterval& b) {
 
 struct CoverageColumn {
   double output = 0, magnitude = 0, own_error = 0;
-  double accumulated = 0;  // magnitude with what P may gain when it is rounded
+  double accumulated = 0;  // what steps of P.V err by: magnitude, P's rounding, value_floor
   double spread = 0, rounding = 0, accumulation = 0, underflow = 0;  // divided by L
   bool exact_with_more = false;  // P.V stays exact when one more key is added
   AdmissibleInterval admissible;

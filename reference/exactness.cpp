@@ -59,6 +59,7 @@ bool column_fits(int bits, const Column& column) {
   }
   if (sum == 0) return true;
   if (!(skipped <= std::ldexp(1.0, std::clamp(lowest + kSkippedBits, -1022, 1023)))) return false;
+  if (!(column.floor <= std::ldexp(1.0, std::clamp(lowest + bits, -1022, 1023)))) return false;
   // The sum is exact when the test succeeds; when it was rounded it is far too large anyway.
   return sum <= std::ldexp(1.0, std::clamp(lowest + bits, -1022, 1023));
 }

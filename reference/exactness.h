@@ -41,6 +41,7 @@ struct Column {
   std::span<const double> values;
   size_t stride = 1;
   std::span<const uint8_t> skip;  // [n]
+  double floor = 0;               // the steps may be aligned to this, if no product is larger
 };
 bool column_is_exact(const Accumulation& accumulation, const Column& column);
 /// The same for an accumulator of `bits` significant bits, 53 for double: sums made here.

@@ -101,10 +101,12 @@ ColumnBudget<T> column_budget(const RowFacts<T>& f, const ColumnSums<T>& t, cons
                                                              : greater_of(plain, centred);
   // A dequantised V errs while P is rounded: the product of both errors.
   b.rounding = gain * (either + T(f.c.dequantised) * plain);
-  b.accumulation = accumulation < T(0)
-                       ? T(gain * (T(f.c.accumulation) * (t.magnitude + t.rounding) / f.weight_sum +
-                                   T(f.c.dequantised_quantum) * (one + f.rounding_mean)))
-                       : accumulation;
+  b.accumulation =
+      accumulation < T(0)
+          ? T(gain * (T(f.c.accumulation) * (t.magnitude + t.rounding + f.value_floor(t.largest)) /
+                          f.weight_sum +
+                      T(f.c.dequantised_quantum) * (one + f.rounding_mean)))
+          : accumulation;
   const T before = size + b.spread + b.rounding + b.accumulation;
   b.row_sum = before * (f.unit.row_sum ? f.rounding_mean : T(f.c.row_sum));
   b.division = before * T(f.c.division);

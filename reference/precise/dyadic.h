@@ -59,9 +59,17 @@ bool DyadicWeights<T>::scores_are_exact() const {
   std::vector<double> products(d);
   for (size_t i = 0; i < f_.in.count(); ++i) {
     // Products of two stored numbers of at most 24 bits are exact in double.
-    for (size_t c = 0; c < d; ++c) products[c] = f_.in.query[c] * f_.in.keys[i * d + c];
+    double floor = 0;
+    for (size_t c = 0; c < d; ++c) {
+      const double q = f_.in.query[c], k = f_.in.keys[i * d + c];
+      products[c] = q * k;
+      if (products[c] == 0) continue;
+      floor = std::max(floor, std::max(std::fabs(q), f_.c.query_normal) *
+                                  std::max(std::fabs(k), f_.c.key_normal));
+    }
     const std::vector<uint8_t> all(d, 0);
-    if (!column_is_exact(f_.profile.scores, {.values = products, .stride = 1, .skip = all})) {
+    if (!column_is_exact(f_.profile.scores,
+                         {.values = products, .stride = 1, .skip = all, .floor = floor})) {
       return false;
     }
   }
@@ -88,7 +96,7 @@ bool DyadicWeights<T>::round_weights() {
   const double quantum = f_.c.probability_absolute;
   const double scale = power_of_two(-f_.profile.probability_offset);
   // Smallest normal number of P's type, in final scale.
-  const double normal = dtype_min_subnormal(f_.profile.probability_dtype) / (2 * unit) * scale;
+  const double normal = smallest_normal(f_.profile.probability_dtype) * scale;
   for (size_t i = 0; i < f_.in.count(); ++i) {
     const T x = f_.score[i].x;
     const T error = T(f_.c.argument) * (absolute(x) + f_.reference_abs) +
@@ -127,19 +135,22 @@ Estimate<T> DyadicWeights<T>::column(uint32_t j, bool budget) const {
   std::vector<double> products(n);
   const std::vector<uint8_t> all(n, 0);
   T numerator(0), size(0), largest(0);
+  double floor = 0;
   for (size_t i = 0; i < n; ++i) {
     const double v = f_.in.values[i * f_.in.shape.dim_v + j];
     products[i] = rounded_[i] * v;  // exact: a power of two
+    if (v != 0) floor = std::max(floor, rounded_[i] * std::max(std::fabs(v), f_.c.value_normal));
     numerator += T(products[i]);
     size += absolute(T(products[i]));
     largest = greater_of(largest, absolute(T(v)));
   }
-  const bool exact =
-      column_is_exact(f_.profile.values, {.values = products, .stride = 1, .skip = all});
+  const bool exact = column_is_exact(
+      f_.profile.values, {.values = products, .stride = 1, .skip = all, .floor = floor});
   Estimate<T> e;
   e.basis = Basis::kProbability;
   e.value = numerator / denominator_;
-  const T accumulation = exact ? T(0) : T(f_.c.accumulation) * size / denominator_;
+  const T accumulation =
+      exact ? T(0) : T(f_.c.accumulation) * (size + f_.value_floor(largest)) / denominator_;
   e.bound = (accumulation * (T(1) + relative_) + absolute(e.value) * relative_ +
              T(f_.c.underflow) * largest) *
             T(kSlack);

@@ -31,6 +31,15 @@ inline std::vector<Tile> tiles_in_order(const RowInputs& in, const Profile& p) {
   return tiles;
 }
 
+/// Fused steps that a tile's visible keys take part in, where they lie in the order of their slots.
+inline uint64_t tile_steps(const RowInputs& in, const Profile& p, const Tile& tile) {
+  const uint64_t keys = tile.last - tile.first, width = p.values.products;
+  if (p.values.fused_multiply_add) return keys;
+  const uint64_t first = in.slots[tile.first] % p.tile_slots;
+  const uint64_t last = in.slots[tile.last - 1] % p.tile_slots;
+  return std::min(keys, std::max((last - first + 1) / width, last / width - first / width) + 1);
+}
+
 /// Errors of the accumulators after the last tile, in units of the weight sum's scale.
 template <class T>
 Columns<T> running_errors(const RowFacts<T>& f, const std::vector<Tile>& tiles, uint32_t first) {
@@ -38,7 +47,7 @@ Columns<T> running_errors(const RowFacts<T>& f, const std::vector<Tile>& tiles, 
   Columns<T> error = zero_columns<T>(), prefix = error, perturbation = error;
   for (size_t b = 0; b < tiles.size(); ++b) {
     const Tile& tile = tiles[b];
-    Columns<T> sum = zero_columns<T>(), size = sum, change = sum;
+    Columns<T> sum = zero_columns<T>(), size = sum, change = sum, largest = sum;
     for (size_t i = tile.first; i < tile.last; ++i) {
       const Columns<T> v = f.values(i, first);
       const T w = f.weight[i], changed = f.weight[i] * f.theta[i] + f.rounding[i];
@@ -47,20 +56,18 @@ Columns<T> running_errors(const RowFacts<T>& f, const std::vector<Tile>& tiles, 
         sum[k] += w * v[k];
         size[k] += w * magnitude;
         change[k] += changed * magnitude;
+        largest[k] = greater_of(largest[k], magnitude);
       }
     }
-    const uint64_t keys = tile.last - tile.first;
-    const uint64_t hull = f.in.slots[tile.last - 1] - f.in.slots[tile.first] + 1;
-    const Accumulation& a = f.profile.values;
-    const uint64_t steps = a.fused_multiply_add ? keys : std::min(keys, hull / a.products + 1);
-    const T step(accumulation_error(a, steps)), dequantised(1 + f.c.dequantised);
+    const T step(accumulation_error(f.profile.values, tile_steps(f.in, f.profile, tile)));
+    const T dequantised(1 + f.c.dequantised);
     for (uint32_t k = 0; k < kWide; ++k) {
       T held = absolute(prefix[k]) + error[k] + perturbation[k];
       if (b > 0) {
         error[k] += T(kUnit32) * held;  // one rescaling
         held = absolute(prefix[k]) + error[k] + perturbation[k];
       }
-      error[k] += step * (held + (size[k] + change[k]) * dequantised);
+      error[k] += step * (held + (size[k] + change[k]) * dequantised + f.value_floor(largest[k]));
       prefix[k] += sum[k];
       perturbation[k] += change[k];
     }

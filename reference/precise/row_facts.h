@@ -71,6 +71,9 @@ class RowFacts {
   /// Of this computation, relative to sum p|v| + |O|: twice the error of a weight (numerator and
   /// denominator), and the two sums.
   T own_relative_error() const;
+  /// What fused steps of P.V are aligned to at most besides their products and the accumulator, for
+  /// a column whose largest |v| is this (docs/numerics.md §2.1, Lemma 2).
+  T value_floor(const T& largest) const;
   /// What the row sum keeps at least, relative to the true one: it may sum rounded P.
   T row_sum_left() const {
     return T(1) - theta_mean - (profile.row_sum == RowSum::kOfFp32 ? T(0) : rounding_mean);
@@ -98,12 +101,18 @@ class RowFacts {
   void find_scores();
   std::pair<T, T> dot_product(const double* key) const;
   T score_error(size_t key, const T& magnitude) const;
+  T score_floor(size_t key) const;
+  void find_operands();
   bool operands_fit() const;
   void find_weights();
   void find_unit_weights();
   void find_errors();
   std::array<T, kParts> weight_error(const Score<T>& score) const;
   T theta_of(const std::array<T, kParts>& parts);
+
+  double query_max_ = 0;        // largest |q|
+  double value_code_max_ = 0;   // of scaled V: largest code times its scale, if that exceeds 1
+  double value_scale_top_ = 1;  // largest scale of V, at least 1
 };
 
 template <class T>
@@ -116,11 +125,48 @@ RowFacts<T>::RowFacts(const RowInputs& inputs, const Profile& p)
                          .softcap = in.shape.softcap > 0,
                          .scaled_kv = in.scaled_kv,
                          .query_dtype = in.shape.query_dtype,
+                         .kv_dtype = in.shape.kv_dtype,
                          .sink = in.sink.has_value()})) {
+  find_operands();
   find_scores();
   find_weights();
   find_unit_weights();
   find_errors();
+}
+
+template <class T>
+void RowFacts<T>::find_operands() {
+  for (double q : in.query) query_max_ = std::max(query_max_, std::fabs(q));
+  if (!in.scaled_kv) return;
+  for (size_t i = 0; i < in.count(); ++i) {
+    const double top = std::max(1.0, std::fabs(in.value_scales[i]));
+    value_scale_top_ = std::max(value_scale_top_, top);
+    for (size_t j = 0; j < in.shape.dim_v; ++j) {
+      value_code_max_ =
+          std::max(value_code_max_, top * std::fabs(in.values[i * in.shape.dim_v + j]));
+    }
+  }
+}
+
+// A product of 0 is aligned to nothing.
+template <class T>
+T RowFacts<T>::score_floor(size_t key) const {
+  const size_t d = in.shape.dim_k;
+  double key_max = c.key_normal;
+  for (size_t k = 0; k < d; ++k) key_max = std::max(key_max, std::fabs(in.keys[key * d + k]));
+  const double top = std::max(1.0, std::fabs(in.key_scales[key]));
+  const double floor =
+      std::max(c.query_normal * key_max, c.key_normal * std::max(query_max_, c.query_normal));
+  return absolute(T(double{in.shape.scale})) * T(top * kSlack) * T(floor);
+}
+
+template <class T>
+T RowFacts<T>::value_floor(const T& largest) const {
+  if (!(T(0) < largest)) return T(0);
+  const T size = in.scaled_kv ? T(value_code_max_) : largest;
+  const T floor =
+      greater_of(T(T(c.probability_normal) * size), T(c.value_normal * value_scale_top_));
+  return floor * (c.probability_normalised ? greater_of(T(1), weight_sum) : T(1));
 }
 
 template <class T>
@@ -173,7 +219,9 @@ std::pair<T, T> RowFacts<T>::dot_product(const double* key) const {
 // The errors of a rotated query meet those of the sum: (1 + scores) times the former.
 template <class T>
 T RowFacts<T>::score_error(size_t key, const T& magnitude) const {
-  T error = T(c.scores) * magnitude + T(c.dequantised_quantum * 1.01) * query_sum;
+  const bool sums = T(0) < magnitude || !in.query_error.empty();
+  T error = T(c.scores) * (sums ? T(magnitude + score_floor(key)) : magnitude) +
+            T(c.dequantised_quantum * 1.01) * query_sum;
   if (in.query_error.empty()) return error;
   const size_t d = in.shape.dim_k;
   T rotation(0);

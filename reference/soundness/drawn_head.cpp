@@ -152,7 +152,8 @@ TestHead draw_head(Draw& draw, const CampaignSize& size) {
   o.dim_v = draw.of({32u, 48u, 64u});
   o.scale = draw.one_in(8) ? 1.0f : static_cast<float>(1 / std::sqrt(static_cast<double>(o.dim_k)));
   o.seed = draw.below(uint64_t{1} << 60);
-  o.query_size = draw.of({1.0, 1.0, 8.0, 0.004});
+  o.query_size = draw.of({1.0, 1.0, 8.0, 0.004, 0x1p-18});
+  if (draw.one_in(12)) o.key_size = 0x1p8;
   draw_quantised(o, draw);
   TestHead head(o);
   draw_values(head, draw);
@@ -193,6 +194,7 @@ KernelConfig draw_kernel(Draw& draw, const TestHead& head) {
   }
   k.tanh_error = static_cast<uint32_t>(draw.below(3));
   k.division_error = static_cast<uint32_t>(draw.below(2));
+  k.stored_exponents = draw.one_in(2);
   k.scales_scores = draw.one_in(2);
   k.scales_weights = draw.one_in(2) && k.probability_dtype == DType::kF32;
   return k;

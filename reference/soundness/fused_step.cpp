@@ -29,7 +29,10 @@ float fused_step(const Accumulation& m, float c, const Products& p, size_t first
   int largest = exponent_of(c);
   for (size_t i = first; i < last; ++i) {
     const double a = p.a[i * p.a_stride], b = p.b[i * p.b_stride];
-    if (a != 0 && b != 0) largest = std::max(largest, exponent_of(a) + exponent_of(b));
+    if (a == 0 || b == 0) continue;
+    const int of_a = std::max(exponent_of(a), exponent_of(p.a_normal));
+    const int of_b = std::max(exponent_of(b), exponent_of(p.b_normal));
+    largest = std::max(largest, of_a + of_b);
   }
   if (largest == kNoExponent) return c;
   // Truncated operands are integers in units of the grid; their sum is exact in double.

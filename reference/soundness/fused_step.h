@@ -12,12 +12,14 @@
 namespace kv::reference {
 
 /// Two vectors of exact operands; strides in elements. A product with a zero factor adds nothing.
+/// A factor below its `normal` is aligned as if it were that.
 struct Products {
   const double* a = nullptr;
   size_t a_stride = 1;
   const double* b = nullptr;
   size_t b_stride = 1;
   size_t count = 0;
+  double a_normal = 0, b_normal = 0;
 };
 
 float sum_of_products(const Accumulation& model, float start, const Products& products);

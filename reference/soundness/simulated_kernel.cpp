@@ -7,6 +7,7 @@
 
 #include "reference/elementary.h"
 #include "reference/soundness/fused_step.h"
+#include "reference/soundness/kernel_operands.h"
 
 namespace kv::reference {
 namespace {
@@ -23,10 +24,6 @@ float ulps_away(float x, int ulps) {
 double natural_log_of(float x) { return log_at_least_one(double{x}); }
 float natural_log(float x) { return static_cast<float>(natural_log_of(x)); }
 
-double rounded(DType type, double x) {
-  return type == DType::kF32 ? x : decode(type, encode_saturating(type, x));
-}
-
 // Running state of one split, in the kernel's own units: scores times `sigma` are base-2 exponents.
 struct Split {
   float max = kMinusInfinity;
@@ -38,7 +35,7 @@ struct Split {
 class Kernel {
  public:
   Kernel(const RowInputs& in, const KernelConfig& config, Draw& draw)
-      : in_(in), k_(config), draw_(draw) {}
+      : in_(in), k_(config), draw_(draw), of_(in, config, draw) {}
   KernelResult run();
 
  private:
@@ -57,23 +54,18 @@ class Kernel {
                      std::vector<float>& output, float& lse);
   KernelResult run_unfused();
   KernelResult result(const std::vector<float>& output, float lse) const;
-  double dequantised(double code, double scale) const;
-  bool scales_scores() const { return in_.scaled_kv && (fold_ || k_.scales_scores); }
-  bool scales_weights() const { return in_.scaled_kv && (fold_ || k_.scales_weights); }
-  void read_query();
-  void read_keys();
+  float add_column(float start, const std::vector<double>& weight,
+                   const std::vector<double>& column) const;
 
   const RowInputs& in_;
   const KernelConfig& k_;
   Draw& draw_;
+  const KernelOperands of_;
   float sigma_ = 1;
-  std::vector<float> score_;           // before sigma
-  std::vector<double> query_;          // rotated
-  std::vector<double> keys_, values_;  // dequantised operands, or codes
-  bool fold_ = false;                  // operands are 8-bit codes: their scales are applied later
-  std::vector<double> weight_;         // of the tile, rounded, by position in the tile
-  std::vector<double> summed_;         // the same, V's scale not folded in
-  std::vector<float> plain_;           // not rounded
+  std::vector<float> score_;    // before sigma
+  std::vector<double> weight_;  // of the tile, rounded, by position in the tile
+  std::vector<double> summed_;  // the same, V's scale not folded in
+  std::vector<float> plain_;    // not rounded
 };
 
 float Kernel::ex2(float z, size_t key) {
@@ -95,18 +87,15 @@ float Kernel::ex2(float z, size_t key) {
   return exact;
 }
 
-// Scaled codes become operands of the mma's type, or fp32 ones. Where the query is 8-bit, so are
-// the operands, and the scales are applied to the scores and to P; where it is not, they may be.
-double Kernel::dequantised(double code, double scale) const {
-  if (!in_.scaled_kv) return code;
-  return rounded(k_.values.fused_multiply_add ? DType::kF32 : in_.shape.query_dtype,
-                 static_cast<double>(static_cast<float>(code * scale)));
-}
-
 float Kernel::score(size_t i) {
   const size_t d = in_.shape.dim_k;
-  float s = sum_of_products(k_.scores, 0, {.a = query_.data(), .b = &keys_[i * d], .count = d});
-  if (scales_scores()) s *= static_cast<float>(in_.key_scales[i]);
+  float s = sum_of_products(k_.scores, 0,
+                            {.a = of_.query.data(),
+                             .b = &of_.keys[i * d],
+                             .count = d,
+                             .a_normal = of_.query_normal,
+                             .b_normal = of_.key_normal});
+  if (of_.scales_scores) s *= static_cast<float>(in_.key_scales[i]);
   const float scale = in_.shape.scale, cap = in_.shape.softcap;
   if (cap == 0 && in_.bias[i] == 0) return s;
   float x = s * scale;
@@ -133,8 +122,8 @@ std::vector<std::vector<size_t>> Kernel::tiles() const {
 
 // The operand that meets V: P, times V's scale where that is folded, rounded.
 double Kernel::folded(float p, size_t i) const {
-  const float scaled = scales_weights() ? p * static_cast<float>(in_.value_scales[i]) : p;
-  return rounded(k_.probability_dtype, scaled);
+  const float scaled = of_.scales_weights ? p * static_cast<float>(in_.value_scales[i]) : p;
+  return rounded_operand(k_.probability_dtype, scaled);
 }
 
 void Kernel::probabilities(const std::vector<size_t>& tile, Split& s) {
@@ -147,7 +136,7 @@ void Kernel::probabilities(const std::vector<size_t>& tile, Split& s) {
     const float z =
         k_.fused_scaling ? std::fma(score_[i], sigma_, -at_max) : score_[i] * sigma_ - at_max;
     plain_[at] = ex2(z, i);
-    summed_[at] = rounded(k_.probability_dtype, plain_[at]);
+    summed_[at] = rounded_operand(k_.probability_dtype, plain_[at]);
     weight_[at] = folded(plain_[at], i);
   }
   if (!k_.row_sum_of_rounded) {
@@ -155,18 +144,30 @@ void Kernel::probabilities(const std::vector<size_t>& tile, Split& s) {
     return;
   }
   const double one = 1;
-  s.mma_sum =
-      sum_of_products(k_.values, s.mma_sum,
-                      {.a = summed_.data(), .b = &one, .b_stride = 0, .count = summed_.size()});
+  s.mma_sum = sum_of_products(k_.values, s.mma_sum,
+                              {.a = summed_.data(),
+                               .b = &one,
+                               .b_stride = 0,
+                               .count = summed_.size(),
+                               .a_normal = of_.weight_normal});
+}
+
+float Kernel::add_column(float start, const std::vector<double>& weight,
+                         const std::vector<double>& column) const {
+  return sum_of_products(k_.values, start,
+                         {.a = weight.data(),
+                          .b = column.data(),
+                          .count = column.size(),
+                          .a_normal = of_.weight_normal,
+                          .b_normal = of_.value_normal});
 }
 
 void Kernel::add_values(const std::vector<size_t>& tile, Split& s) {
   const size_t d = in_.shape.dim_v;
   std::vector<double> column(k_.tile_slots, 0);
   for (size_t j = 0; j < d; ++j) {
-    for (size_t i : tile) column[in_.slots[i] % k_.tile_slots] = values_[i * d + j];
-    s.output[j] = sum_of_products(
-        k_.values, s.output[j], {.a = weight_.data(), .b = column.data(), .count = column.size()});
+    for (size_t i : tile) column[in_.slots[i] % k_.tile_slots] = of_.values[i * d + j];
+    s.output[j] = add_column(s.output[j], weight_, column);
   }
 }
 
@@ -281,45 +282,15 @@ KernelResult Kernel::run_unfused() {
   }
   for (size_t j = 0; j < in_.shape.dim_v; ++j) {
     for (size_t i = 0; i < in_.count(); ++i) {
-      column[in_.slots[i]] = values_[i * in_.shape.dim_v + j];
+      column[in_.slots[i]] = of_.values[i * in_.shape.dim_v + j];
     }
-    s.output[j] = sum_of_products(k_.values, 0,
-                                  {.a = weight.data(), .b = column.data(), .count = column.size()});
+    s.output[j] = add_column(0, weight, column);
   }
   return result(s.output, s.max * (sigma_ * kLn2) + natural_log(sum));
 }
 
-// A rotated query is any operand within its error.
-void Kernel::read_query() {
-  query_ = in_.query;
-  const DType type = k_.scores.fused_multiply_add ? DType::kF32 : in_.shape.query_dtype;
-  for (size_t c = 0; c < in_.query_error.size(); ++c) {
-    const double aside = in_.query_error[c] * (2 * draw_.uniform() - 1);
-    const auto operand = [&](double x) { return decode(type, encode_saturating(type, x)); };
-    const double wanted = operand(in_.query[c] + aside);
-    const bool near = std::fabs(wanted - in_.query[c]) <= in_.query_error[c];
-    query_[c] = near ? wanted : operand(in_.query[c]);
-  }
-}
-
-void Kernel::read_keys() {
-  fold_ = in_.scaled_kv && dtype_bytes(in_.shape.query_dtype) == 1;
-  for (size_t i = 0; i < in_.count(); ++i) {
-    for (size_t c = 0; c < in_.shape.dim_k; ++c) {
-      const double code = in_.keys[i * in_.shape.dim_k + c];
-      keys_.push_back(scales_scores() ? code : dequantised(code, in_.key_scales[i]));
-    }
-    for (size_t j = 0; j < in_.shape.dim_v; ++j) {
-      const double code = in_.values[i * in_.shape.dim_v + j];
-      values_.push_back(scales_weights() ? code : dequantised(code, in_.value_scales[i]));
-    }
-  }
-}
-
 KernelResult Kernel::run() {
   const size_t n = in_.count();
-  read_query();
-  read_keys();
   bool scaled = in_.shape.softcap > 0;
   for (double b : in_.bias) scaled = scaled || b != 0;
   sigma_ = scaled ? kLog2e : in_.shape.scale * kLog2e;

@@ -24,6 +24,7 @@ struct KernelConfig {
   bool sequential_merge = false;
   DType probability_dtype = DType::kF16;  // kF32: not rounded
   bool lazy_rescale = false;              // the max may lag by 8 in base 2
+  bool stored_exponents = false;          // subnormal operands are aligned as smallest normal ones
   bool fused_scaling = true;              // exponent by one fma
   bool unfused = false;                   // whole softmax, P normalised before it is rounded
   uint32_t tanh_error = 0;                // 0 none, 1 random, 2 at the bound by parity

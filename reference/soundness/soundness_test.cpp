@@ -186,6 +186,28 @@ TEST(Soundness, ProbabilitiesRoundedUpToTheQuantumWeighInTheAccumulator) {
   }
 }
 
+// Products of subnormal numbers, aligned as if these were normal: in each step one product of 2^-9
+// is aligned as 2^1, and the seven beside it are lost.
+TEST(Soundness, SubnormalOperandsAreAlignedByTheirStoredExponent) {
+  TestHead head({.slots = 8, .dim_k = 128, .dim_v = 8, .scale = 1.0f});
+  std::fill(head.query.begin(), head.query.end(), 0x1p-24);
+  for (size_t i = 0; i < head.key.size(); ++i) head.key[i] = i % 8 == 0 ? 32768 : 2 - 0x1p-9;
+  KernelConfig kernel{.scores = kAmpere16, .values = kAmpere16, .architecture = "ampere"};
+  kernel.stored_exponents = true;
+  const Profile profile = resolve_profile(
+      {.shape = shape_of(DType::kF16), .declared = declaration_of(kernel), .arithmetic = "ampere"});
+  const RowInputs inputs = row_inputs(head.block(), 0);
+  Draw draw(1);
+  const KernelResult result = run_kernel(inputs, kernel, draw);
+  RowDecider decider(inputs, profile, DType::kF16);
+  const Answer lse = decider.ask({.got = result.lse});
+  EXPECT_EQ(lse.decision, Decision::kConforms)
+      << "got " << result.lse << " want " << lse.want << " bound " << lse.bound;
+  // The twin is off by more than any alignment.
+  const Answer wrong = decider.ask({.got = result.lse + 1e-3f});
+  EXPECT_EQ(wrong.decision, Decision::kViolates) << lse.bound;
+}
+
 // A key that weighs next to nothing, with a value so large that what is left of it is cut off a sum
 // that would be exact without it: no certificate of exactness.
 TEST(Soundness, ANegligibleKeyOfAHugeValueTakesTheCertificate) {
@@ -214,6 +236,15 @@ TEST(Soundness, FusedStepTruncates) {
             -1.0f + 0x1p-24f);  // towards zero
   const double e[] = {1, 0x1p-12}, f[] = {1, 0x1p-12};
   EXPECT_EQ(sum_of_products(kHopper8, 1, {.a = e, .b = f, .count = 2}), 2.0f);  // 13 bits
+}
+
+// The smallest subnormal number of fp16, and products that its exponent cuts.
+TEST(Soundness, FusedStepAlignsSubnormalFactorsAsIfNormal) {
+  const double a[] = {0x1p-24, 1}, b[] = {32768, 0x1p-24};
+  Products p{.a = a, .b = b, .count = 2};
+  EXPECT_EQ(sum_of_products(kAmpere16, 0, p), 0x1p-9f + 0x1p-24f);
+  p.a_normal = p.b_normal = 0x1p-14;
+  EXPECT_EQ(sum_of_products(kAmpere16, 0, p), 0x1p-9f);  // 2^(1 - 24) is the grid
 }
 
 // A campaign that could not reject anything would prove nothing: plant one fault.
