@@ -1,5 +1,6 @@
 // Races between the blocks of a grid, on global memory.
 #include <cooperative_groups.h>
+#include <cuda_bf16.h>
 
 #include "harness/simt/programs_test/program.h"
 
@@ -88,6 +89,36 @@ __global__ void publish_by_release(int* word, int* flag, int* out) {
   }
 }
 
+/// The loop of the programming guide: what is read before the swap is what the swap expects.
+template <bool kFaulty>
+__global__ void add_by_swap(const int* in, unsigned* sum, unsigned* out) {
+  const unsigned more = in[blockIdx.x];
+  unsigned old = *sum, assumed;
+  do {
+    assumed = old;
+    old = atomicCAS(sum, assumed, assumed + more);  // FAULT: read_beside_swap
+  } while (old != assumed);
+  out[blockIdx.x] = kFaulty ? *sum : old;  // FAULT: read_beside_swap
+}
+
+/// A swap that expects a constant says nothing of what was read before it.
+template <bool kFaulty>
+__global__ void claim(unsigned* owner, unsigned* out) {
+  const unsigned free = kFaulty ? *owner : atomicAdd(owner, 0);  // FAULT: read_before_claim
+  if (free == 0) out[blockIdx.x] = atomicCAS(owner, 0u, blockIdx.x + 1);
+}
+
+/// The toolkit's addition of two bfloat16, a loop of its own before sm_90.
+template <bool kFaulty>
+__global__ void add_pairs(__nv_bfloat162* sum) {
+  const __nv_bfloat162 one = __floats2bfloat162_rn(1, 2);
+  if (kFaulty) {
+    *sum = __hadd2(*sum, one);  // FAULT: pairs_without_atomic
+  } else {
+    atomicAdd(sum, one);
+  }
+}
+
 template <bool kFaulty>
 __global__ void two_phases(const int* in, int* middle, int* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -142,6 +173,27 @@ KV_PROGRAM(fence_too_narrow, KV_SIMT_KIND_RACE) {
   DeviceArray<int> word(std::vector<int>{0}), flag(std::vector<int>{0}), out(1);
   KV_LAUNCH(publish_by_release, 2, 1, 0, word.get(), flag.get(), out.get());
   return out.read()[0] == 42;
+}
+
+KV_PROGRAM(read_beside_swap, KV_SIMT_KIND_RACE) {
+  DeviceArray<int> in(counting<int>(8));
+  DeviceArray<unsigned> sum(std::vector<unsigned>{0}), out(8);
+  KV_LAUNCH(add_by_swap, 8, 1, 0, in.get(), sum.get(), out.get());
+  return sum.read()[0] == 28;
+}
+
+KV_PROGRAM(read_before_claim, KV_SIMT_KIND_RACE) {
+  DeviceArray<unsigned> owner(std::vector<unsigned>{0}), out(std::vector<unsigned>(4, 9));
+  KV_LAUNCH(claim, 4, 1, 0, owner.get(), out.get());
+  const unsigned got = owner.read()[0];
+  return got >= 1 && got <= 4;
+}
+
+KV_PROGRAM(pairs_without_atomic, KV_SIMT_KIND_RACE) {
+  DeviceArray<__nv_bfloat162> sum(std::vector<__nv_bfloat162>{__floats2bfloat162_rn(0, 0)});
+  KV_LAUNCH(add_pairs, 4, 1, 0, sum.get());
+  const float2 got = __bfloat1622float2(sum.read()[0]);
+  return got.x == 4 && got.y == 8;
 }
 
 KV_PROGRAM(grid_sync, KV_SIMT_KIND_RACE) {

@@ -5,6 +5,7 @@
 
 #include "harness/simt/exec/branching.h"
 #include "harness/simt/exec/lower/lowerer.h"
+#include "harness/simt/exec/lower/optimistic.h"
 #include "harness/simt/memory/layout.h"
 
 namespace kv::simt {
@@ -115,6 +116,7 @@ Result<Lowered> Lowerer::run(const ptx::Instruction** where) {
   for (Step& s : out_.steps) {
     if (s.target >= 0) s.target = int32_t(out_.labels[size_t(s.target)]);
   }
+  mark_optimistic_reads(out_);
   return std::move(out_);
 }
 
