@@ -113,7 +113,7 @@ typedef struct kv_simt_finding {
   uint64_t allocation_base; /* nearest allocation, 0: none */
   uint64_t allocation_bytes;
   uint64_t allocation_number; /* 1-based order of allocation since reset */
-  char message[512];          /* one sentence: what, where, expected, got */
+  char message[2048];         /* one sentence: what, where, expected, got; of a hang every warp */
   uint64_t repeats;           /* further ones of the same kind at the same line, or instruction */
 } kv_simt_finding;
 
