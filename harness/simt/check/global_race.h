@@ -7,6 +7,10 @@
 // block meaning several. Two strong accesses do not race. Clocks grow from launch to launch: what
 // lies at or below a launch's `floor` is older than the launch, and ordered before it.
 //
+// Nearly all accesses are of whole chunks of 16 bytes, by one lane or by neighbours. A chunk has a
+// pair of stamps that stand for those of each of its granules until somebody touches less than all
+// of it, or strongly: then it is split for the rest of the launch, and its granules have their own.
+//
 // Contract: blocks are numbered modulo 2^17 - 1; two that share a number are taken for one.
 #pragma once
 
@@ -65,6 +69,59 @@ KV_INLINE bool global_write_one(uint32_t* writer, const uint32_t* reader, uint32
                                 uint32_t floor) {
   if (foreign(*writer, me, floor) || foreign(*reader, me, floor)) return true;
   *writer = me;
+  return false;
+}
+
+/// The stamps of a chunk, or twice the mark of a split one. Chunks of older launches are whole.
+struct ChunkStamps {
+  static constexpr uint32_t kShift = 4;  // 16 bytes
+  static constexpr uint32_t kSplit = BlockStamp::kStrong | BlockStamp::kBlock;
+  uint32_t writer = 0, reader = 0;
+};
+
+KV_INLINE bool is_split(const ChunkStamps& chunk, uint32_t floor) {
+  return chunk.writer > floor && (chunk.writer & ChunkStamps::kSplit) == ChunkStamps::kSplit;
+}
+
+/// Gives the granules, `granules` of them at `writers` and `readers`, the stamps of their chunk.
+KV_INLINE void split_chunk(ChunkStamps* chunk, uint32_t* writers, uint32_t* readers,
+                           uint32_t granules, uint32_t me, uint32_t floor) {
+  const uint32_t w = chunk->writer > floor ? chunk->writer : 0;
+  const uint32_t r = chunk->reader > floor ? chunk->reader : 0;
+  for (uint32_t g = 0; g < granules; g += 4) {
+    store_stamps(writers + g, all_stamps(w));
+    store_stamps(readers + g, all_stamps(r));
+  }
+  chunk->writer = chunk->reader = me | ChunkStamps::kSplit;
+}
+
+/// Settles an access to all of a chunk. True: it is split, or perhaps races; nothing is changed.
+template <bool kWrite>
+KV_INLINE bool touch_chunk(ChunkStamps* chunk, uint32_t me, uint32_t floor) {
+  const bool other = foreign(chunk->reader, me, floor);
+  if (foreign(chunk->writer, me, floor) || (kWrite && other)) return true;
+  if (kWrite) {
+    chunk->writer = me;
+  } else {
+    const uint32_t r = chunk->reader;
+    chunk->reader = other ? (r > me ? r : me) | BlockStamp::kBlock : me;
+  }
+  return false;
+}
+
+/// The same for two neighbours: true if one of them is not settled; then nothing is changed.
+template <bool kWrite>
+KV_INLINE bool touch_two_chunks(ChunkStamps* chunks, uint32_t me, uint32_t floor) {
+  auto* const stamps = reinterpret_cast<uint32_t*>(chunks);
+  const Stamps both = load_stamps(stamps), mine = all_stamps(me), writer = {~0u, 0, ~0u, 0};
+  const Stamps others = foreign(both, me, floor);
+  Stamps next = mine;
+  if (any_set(others)) {
+    if (kWrite || any_set(others & writer)) return true;
+    next = others ? (both > mine ? both : mine) | BlockStamp::kBlock : mine;
+  }
+  const Stamps changed = kWrite ? writer : ~writer;
+  store_stamps(stamps, (next & changed) | (both & ~changed));
   return false;
 }
 

@@ -109,6 +109,20 @@ void stream_race(const Access& a, const Target& t, uint32_t writer, uint32_t rea
   }
 }
 
+/// Those of the bytes from `base` on get stamps for each granule.
+void split_chunks(const LaunchState& launch, uint64_t base, uint32_t bytes, uint32_t me) {
+  if (!launch.whole_chunks) return;
+  auto* const chunks = reinterpret_cast<ChunkStamps*>(layout::kChunkBase);
+  const uint32_t to_granule = ChunkStamps::kShift - launch.global_shift;
+  for (uint64_t c = base >> ChunkStamps::kShift; c <= (base + bytes - 1) >> ChunkStamps::kShift;
+       ++c) {
+    if (is_split(chunks[c], launch.global_floor)) continue;
+    split_chunk(chunks + c, reinterpret_cast<uint32_t*>(layout::kWriterBase) + (c << to_granule),
+                reinterpret_cast<uint32_t*>(layout::kReaderBase) + (c << to_granule),
+                1u << to_granule, me, launch.global_floor);
+  }
+}
+
 void global_race(const Access& a, const Target& t, const uint8_t* value) {
   const LaunchCold& cold = *a.w.launch->cold;
   const uint32_t shift = a.w.launch->global_shift, me = a.w.block->global_stamp;
@@ -116,6 +130,7 @@ void global_race(const Access& a, const Target& t, const uint8_t* value) {
   auto* const writers = reinterpret_cast<uint32_t*>(layout::kWriterBase);
   auto* const readers = reinterpret_cast<uint32_t*>(layout::kReaderBase);
   const uint64_t base = AddressSpace::bit(t.address);
+  split_chunks(*a.w.launch, base, a.bytes, me);
   for (uint64_t g = base >> shift; g <= (base + a.bytes - 1) >> shift; ++g) {
     const auto unordered = [&](uint32_t stamp) {
       if (a.strong && (stamp & BlockStamp::kStrong)) return false;

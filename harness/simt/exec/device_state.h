@@ -86,6 +86,7 @@ struct Device::State {
       const uint64_t bytes = (layout::kEnd - layout::kHeapBase) * 4;
       madvise(reinterpret_cast<void*>(layout::kWriterBase), bytes, MADV_DONTNEED);
       madvise(reinterpret_cast<void*>(layout::kReaderBase), bytes, MADV_DONTNEED);
+      madvise(reinterpret_cast<void*>(layout::kChunkBase), bytes / 8, MADV_DONTNEED);
       race_clock = 0;
       streams.forget();
     }
@@ -97,6 +98,7 @@ struct Device::State {
     make_room_for_clocks();
     launch->check_global_race = true;
     launch->global_shift = 0;
+    launch->whole_chunks = false;
     launch->global_floor = BlockStamp::floor(race_clock);
     cold->clock_max = race_clock + 1;
     cold->unordered = streams.unordered();

@@ -37,6 +37,7 @@ struct LaunchState {
   bool check_shared_race = false;
   bool check_global_race = false;
   bool check_stream_race = false;  // some older work is not ordered before the launch
+  bool whole_chunks = true;        // chunks of global memory have stamps of their own
   uint8_t shared_shift = 2, global_shift = 2;
   uint32_t global_floor = 0;  // stamps up to it are older than the launch
   uint32_t parameter_bytes = 0;

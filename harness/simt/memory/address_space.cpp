@@ -36,7 +36,8 @@ Result<void> reserve_all() {
   KV_RETURN_IF_ERROR(reserve_at(layout::kHeapBase, bytes));
   KV_RETURN_IF_ERROR(reserve_at(layout::kBitsBase, bytes / 8));
   KV_RETURN_IF_ERROR(reserve_at(layout::kWriterBase, bytes * 4));
-  return reserve_at(layout::kReaderBase, bytes * 4);
+  KV_RETURN_IF_ERROR(reserve_at(layout::kReaderBase, bytes * 4));
+  return reserve_at(layout::kChunkBase, bytes / 2);
 }
 
 uint8_t* at(uint64_t address) { return reinterpret_cast<uint8_t*>(address); }
@@ -56,6 +57,7 @@ void release_pages(uint64_t address, uint64_t bytes) {
   const uint64_t first = address - layout::kHeapBase, last = first + bytes;
   drop_pages(address, address + bytes);
   drop_pages(layout::kBitsBase + first / 8, layout::kBitsBase + (last + 7) / 8);
+  drop_pages(layout::kChunkBase + first / 2, layout::kChunkBase + last / 2 + 8);
   for (uint32_t shift : {0, 1, 2}) {
     const uint64_t begin = (first >> shift) * 4, end = ((last >> shift) + 1) * 4;
     drop_pages(layout::kWriterBase + begin, layout::kWriterBase + end);

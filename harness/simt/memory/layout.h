@@ -20,6 +20,8 @@ inline constexpr uint64_t kBitsBase = 0x2800'0000'0000;
 /// 32-bit stamps of the last writer and the last reader, one for each granule of 1, 2 or 4 bytes.
 inline constexpr uint64_t kWriterBase = 0x3000'0000'0000;
 inline constexpr uint64_t kReaderBase = 0x4000'0000'0000;
+/// Both stamps of whole chunks of 16 bytes, side by side (check/global_race.h).
+inline constexpr uint64_t kChunkBase = 0x5000'0000'0000;
 
 inline constexpr uint64_t kWindowBytes = uint64_t{1} << 32;
 inline constexpr uint64_t kSharedWindow = 0x1000'0000'0000;

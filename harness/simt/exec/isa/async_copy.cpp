@@ -39,7 +39,6 @@ KV_ATTEMPT issue(Warp& w, const Ins* i) {
     if (!global_place<kBytes, false>(w, i->hint, source, offset, reading, from)) {
       return false;
     }
-    if (w.launch->check_global_race) fetch_global_stamps(w, from, reading);
   }
   if (w.launch->check_shared_race && shared_race<kBytes, true>(w, to, mask)) return false;
   if (reading && w.launch->check_global_race && global_race<kBytes, false>(w, from, reading))

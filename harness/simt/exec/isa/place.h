@@ -23,6 +23,7 @@ struct Place {
   u8* bits;      // definedness bit of base is bit 0 of *bits
   u32* writers;  // stamps; granule of base is element 0
   u32* readers;
+  ChunkStamps* chunks;  // of global memory
   Extent* extent;  // null for shared memory
   bool in_order;   // full warp, lane l at off[0] + l * bytes
   bool together;   // every lane at off[0]
@@ -129,6 +130,7 @@ KV_INLINE bool global_place(Warp& w, u16 hint, const u64* a, u64 offset, u32 mas
   p.bits = reinterpret_cast<u8*>(layout::kBitsBase + (bit >> 3));
   p.writers = reinterpret_cast<u32*>(layout::kWriterBase) + (bit >> w.launch->global_shift);
   p.readers = reinterpret_cast<u32*>(layout::kReaderBase) + (bit >> w.launch->global_shift);
+  p.chunks = reinterpret_cast<ChunkStamps*>(layout::kChunkBase) + (bit >> ChunkStamps::kShift);
   p.extent = e;
   p.in_order = mask == ~0u && consecutive<kBytes>(p.off);
   p.together = !p.in_order && all_equal(p.off);
@@ -221,44 +223,105 @@ KV_INLINE bool shared_race(Warp& w, const Place& p, u32 mask) {
   return bad;
 }
 
-/// Asks for the stamps of what a read is about to look at: they lie far apart, and seldom in a near
-/// cache.
-KV_INLINE void fetch_global_stamps(const Warp& w, const Place& p, u32 mask) {
-  const u32 shift = w.launch->global_shift;
-  for (; mask; mask &= mask - 1) {
-    const u32 at = p.off[__builtin_ctz(mask)] >> shift;
-    __builtin_prefetch(p.writers + at);
-    __builtin_prefetch(p.readers + at, 1);
+/// Granules [at, at + granules).
+template <bool kWrite>
+KV_INLINE bool granules_race(const Warp& w, const Place& p, u32 at, u32 granules) {
+  const u32 me = w.block->global_stamp, floor = w.launch->global_floor;
+  bool bad = false;
+  u32 g = 0;
+  for (; g + 4 <= granules; g += 4) {
+    bad |= kWrite ? global_write_four(p.writers + at + g, p.readers + at + g, me, floor)
+                  : global_read_four(p.writers + at + g, p.readers + at + g, me, floor);
   }
+  for (; g < granules; ++g) {
+    bad |= kWrite ? global_write_one(p.writers + at + g, p.readers + at + g, me, floor)
+                  : global_read_one(p.writers + at + g, p.readers + at + g, me, floor);
+  }
+  return bad;
+}
+
+/// Where chunks have no stamps of their own. Lanes of a block have one stamp.
+template <u32 kBytes, bool kWrite>
+KV_ATTEMPT lanes_race(const Warp& w, const Place& p, u32 mask) {
+  const u32 shift = w.launch->global_shift;
+  if (p.in_order) return granules_race<kWrite>(w, p, p.off[0] >> shift, 32 * kBytes >> shift);
+  bool bad = false;
+  for (; mask; mask &= mask - 1) {
+    bad |= granules_race<kWrite>(w, p, p.off[__builtin_ctz(mask)] >> shift, kBytes >> shift);
+    if (p.together) break;
+  }
+  return bad;
+}
+
+/// A chunk that was not settled at once.
+template <bool kWrite>
+KV_ATTEMPT chunk_races(const Warp& w, const Place& p, u32 chunk) {
+  const u32 floor = w.launch->global_floor, shift = w.launch->global_shift;
+  if (!is_split(p.chunks[chunk], floor)) {
+    return touch_chunk<kWrite>(p.chunks + chunk, w.block->global_stamp, floor);
+  }
+  const u32 to_granule = ChunkStamps::kShift - shift;
+  return granules_race<kWrite>(w, p, chunk << to_granule, 1u << to_granule);
+}
+
+/// Parts of chunks, which are split from now on.
+template <u32 kBytes, bool kWrite>
+KV_ATTEMPT parts_race(const Warp& w, const Place& p, u32 mask) {
+  const u32 me = w.block->global_stamp, floor = w.launch->global_floor;
+  const u32 shift = w.launch->global_shift, to_granule = ChunkStamps::kShift - shift;
+  bool bad = false;
+  for (; mask; mask &= mask - 1) {
+    const u32 off = p.off[__builtin_ctz(mask)], chunk = off >> ChunkStamps::kShift;
+    if (!is_split(p.chunks[chunk], floor)) {
+      const u32 first = chunk << to_granule;
+      split_chunk(p.chunks + chunk, p.writers + first, p.readers + first, 1u << to_granule, me,
+                  floor);
+    }
+    bad |= granules_race<kWrite>(w, p, off >> shift, kBytes >> shift);
+    if (p.together) break;
+  }
+  return bad;
+}
+
+/// Do lanes touch whole chunks, 16 / kBytes neighbours each? Lanes that do not execute repeat one
+/// that does, so a chunk that lacks some is none.
+template <u32 kBytes>
+KV_INLINE bool whole_chunks(const u32* off) {
+  constexpr u32 kLanes = 16 / kBytes;
+  u32 wrong = 0;
+  for (u32 l = 0; l < 32; ++l) {
+    const u32 first = off[l / kLanes * kLanes];
+    wrong |= (off[l] ^ (first + l % kLanes * kBytes)) | (first & 15);
+  }
+  return wrong == 0;
 }
 
 template <u32 kBytes, bool kWrite>
 KV_INLINE bool global_race(Warp& w, const Place& p, u32 mask) {
   if (w.launch->check_stream_race) return true;  // the cold path looks at older work too
-  const u32 shift = w.launch->global_shift, me = w.block->global_stamp;
-  const u32 floor = w.launch->global_floor;
+  if (!w.launch->whole_chunks) return lanes_race<kBytes, kWrite>(w, p, mask);
+  const u32 me = w.block->global_stamp, floor = w.launch->global_floor;
   bool bad = false;
-  const auto run = [&](u32 at, u32 granules) __attribute__((always_inline)) {
-    u32 g = 0;
-    for (; g + 4 <= granules; g += 4) {
-      bad |= kWrite ? global_write_four(p.writers + at + g, p.readers + at + g, me, floor)
-                    : global_read_four(p.writers + at + g, p.readers + at + g, me, floor);
+  if (p.in_order && (p.off[0] & 15) == 0) {
+    const u32 first = p.off[0] >> ChunkStamps::kShift;
+    for (u32 c = first; c < first + 2 * kBytes; c += 2) {
+      if (touch_two_chunks<kWrite>(p.chunks + c, me, floor)) [[unlikely]] {
+        bad |= chunk_races<kWrite>(w, p, c) | chunk_races<kWrite>(w, p, c + 1);
+      }
     }
-    for (; g < granules; ++g) {
-      bad |= kWrite ? global_write_one(p.writers + at + g, p.readers + at + g, me, floor)
-                    : global_read_one(p.writers + at + g, p.readers + at + g, me, floor);
-    }
-  };
-  if (p.in_order) {
-    run(p.off[0] >> shift, 32 * kBytes >> shift);
     return bad;
   }
-  if (p.together) {  // lanes of a block have one stamp
-    run(p.off[0] >> shift, kBytes >> shift);
-    return bad;
+  constexpr u32 kLanes = kBytes < 16 ? 16 / kBytes : 1;
+  if (kBytes < 16 && (p.together || !whole_chunks<kBytes>(p.off))) {
+    return parts_race<kBytes, kWrite>(w, p, mask);
   }
   for (; mask; mask &= mask - 1) {
-    run(p.off[__builtin_ctz(mask)] >> shift, kBytes >> shift);
+    const u32 l = u32(__builtin_ctz(mask)), chunk = p.off[l] >> ChunkStamps::kShift;
+    if (touch_chunk<kWrite>(p.chunks + chunk, me, floor)) [[unlikely]] {
+      bad |= chunk_races<kWrite>(w, p, chunk);
+    }
+    if (p.together) break;
+    mask &= ~(((1u << kLanes) - 1) << l) | 1u << l;
   }
   return bad;
 }
