@@ -17,6 +17,7 @@ namespace {
 class ObjectReader {
  public:
   ObjectReader(const Json& value, Problem& problem) : problem_(problem) {
+    asked_.reserve(16);
     if (value.is_object()) {
       object_ = &value;
     } else {

@@ -19,6 +19,8 @@ std::string printable(std::string_view text, size_t bytes_max) {
   return out;
 }
 
+constexpr size_t kMembersUsual = 16;
+
 // Receives nlohmann's parse events and builds the tree, so that limits and duplicate keys are
 // noticed while parsing. Returning false stops the parser.
 class TreeBuilder final : public nlohmann::json_sax<Json> {
@@ -69,17 +71,15 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
   // Of the innermost open container, in the notation of Problem.
   std::string path() const {
     std::string path;
-    for (const std::string& step : steps_) path += step;
+    for (size_t depth = 0; depth + 1 < open_.size(); ++depth) path += last_step(*open_[depth]);
     if (path.starts_with('.')) path.erase(0, 1);
     return path.empty() ? "the document" : path;
   }
 
-  // How the next value is reached from the innermost open container.
-  std::string next_step() const {
-    if (open_.empty()) return "";
-    const Json& parent = *open_.back();
-    if (parent.is_array()) return fmt::format("[{}]", parent.size());
-    return "." + printable(key_, 60);
+  // How the last value of a container, in which the next one is open, is reached from it.
+  static std::string last_step(const Json& parent) {
+    if (parent.is_array()) return fmt::format("[{}]", parent.size() - 1);
+    return "." + printable(parent.get_ref<const Json::object_t&>().back().first, 60);
   }
 
   // Stores a value where the parser stands; nullptr when a limit is passed.
@@ -106,24 +106,22 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
     if (open_.size() >= limits::kJsonDepthMax) {
       return fail(fmt::format("nested deeper than {}", limits::kJsonDepthMax));
     }
-    std::string step = next_step();
     Json* const stored = store(std::move(container));
     if (stored == nullptr) return false;
+    // Members cannot move when their list grows, they are copied.
+    if (stored->is_object()) stored->get_ref<Json::object_t&>().reserve(kMembersUsual);
     open_.push_back(stored);
-    steps_.push_back(std::move(step));
     return true;
   }
 
   bool close() {
     open_.pop_back();
-    steps_.pop_back();
     return true;
   }
 
   const size_t members_max_;
   // Pointers stay valid: a container grows only while it is the innermost.
   std::vector<Json*> open_;
-  std::vector<std::string> steps_;
   std::string key_;
   uint64_t values_ = 0;
 };

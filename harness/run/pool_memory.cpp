@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "harness/core/check.h"
 
@@ -40,7 +41,8 @@ Result<PoolMemory> PoolMemory::create(const Case& c, Place place, const CudaRunt
   }
   pool.memory_ = std::move(memory).value();
   const uint64_t pages_in_scratch = std::max<uint64_t>(1, kScratchBytes / pool.page_bytes_);
-  pool.scratch_.resize(std::min<uint64_t>(pages_in_scratch, pool.page_count_) * pool.page_bytes_);
+  pool.scratch_ =
+      HostBytes(std::min<uint64_t>(pages_in_scratch, pool.page_count_) * pool.page_bytes_);
   KV_RETURN_IF_ERROR(pool.poison(c));
   return pool;
 }
@@ -57,7 +59,7 @@ void PoolMemory::set_page_access(uint32_t page, uint32_t access) const {
 }
 
 Result<void> PoolMemory::poison(const Case& c) {
-  seen_.resize(page_count_ * page_bytes_);
+  seen_ = HostBytes(page_count_ * page_bytes_);
   poison_code_ = pool_poison_code(c.pool.poison, dtype_);
   const uint32_t element_bytes = dtype_bytes(dtype_);
   // One element, then twice as many at a time.
@@ -66,14 +68,14 @@ Result<void> PoolMemory::poison(const Case& c) {
     std::memcpy(&seen_[done], seen_.data(), std::min(done, seen_.size() - done));
 
   if (contiguous() && gap_bytes_ == 0) {
-    KV_RETURN_IF_ERROR(memory_.upload(seen_));
+    KV_RETURN_IF_ERROR(memory_.upload(seen_.span()));
     memory_.set_access(0, memory_.bytes(), KV_SIMT_ACCESS_READ);
     if (undefined_) memory_.set_undefined(0, memory_.bytes());
     return {};
   }
   memory_.set_access(0, memory_.bytes(), KV_SIMT_ACCESS_NONE);
   for (uint32_t page = 0; page < page_count_; ++page) {
-    KV_RETURN_IF_ERROR(memory_.upload(std::span(seen_).subspan(page * page_bytes_, page_bytes_),
+    KV_RETURN_IF_ERROR(memory_.upload(seen_.span().subspan(page * page_bytes_, page_bytes_),
                                       page_offset(page)));
     set_page_access(page, KV_SIMT_ACCESS_READ);
     if (undefined_) memory_.set_undefined(page_offset(page), page_bytes_);
@@ -106,7 +108,7 @@ Result<std::vector<PageImage>> PoolMemory::changed_pages(std::span<const PageId>
       contiguous() ? static_cast<uint32_t>(scratch_.size() / page_bytes_) : 1;
   for (uint32_t first = 0; first < page_count_; first += pages_at_once) {
     const uint32_t count = std::min(pages_at_once, page_count_ - first);
-    const auto now = std::span(scratch_).first(count * page_bytes_);
+    const auto now = scratch_.span().first(count * page_bytes_);
     KV_RETURN_IF_ERROR(memory_.download(now, page_offset(first)));
     for (uint32_t i = 0; i < count; ++i) {
       std::byte* seen = &seen_[(first + i) * page_bytes_];
@@ -123,7 +125,7 @@ Result<std::vector<PageImage>> PoolMemory::changed_pages(std::span<const PageId>
 
 /// A GPU has no rights that would tell of it.
 void PoolMemory::note_gaps(uint32_t page, std::span<const std::byte> now) {
-  const auto seen = std::span<const std::byte>(seen_).subspan(page * page_bytes_, page_bytes_);
+  const auto seen = std::as_const(seen_).span().subspan(page * page_bytes_, page_bytes_);
   const uint64_t row = row_bytes();
   for (uint32_t slot = 0; slot < page_slots_ && !in_gap_; ++slot) {
     const uint64_t gap = slot * (row + gap_bytes_) + row;
@@ -133,17 +135,19 @@ void PoolMemory::note_gaps(uint32_t page, std::span<const std::byte> now) {
 }
 
 PageImage PoolMemory::image(uint32_t page) const {
-  PageImage image{.layer = place_.layer,
-                  .value = place_.value,
-                  .page = PageId(page),
-                  .bytes = std::vector<std::byte>(page_slots_ * row_bytes())};
+  PageImage image{.layer = place_.layer, .value = place_.value, .page = PageId(page)};
+  const std::byte* from = seen_.data() + page * page_bytes_;
+  if (strides_.head == head_dim_ && strides_.slot == int64_t{kv_heads_} * head_dim_) {
+    image.bytes.assign(from, from + page_bytes_);  // dense already
+    return image;
+  }
   const uint64_t element_bytes = dtype_bytes(dtype_), row_bytes = head_dim_ * element_bytes;
-  const std::byte* from = &seen_[page * page_bytes_];
-  std::byte* to = image.bytes.data();
+  image.bytes.reserve(page_slots_ * this->row_bytes());
   for (uint32_t slot = 0; slot < page_slots_; ++slot) {
-    for (uint32_t head = 0; head < kv_heads_; ++head, to += row_bytes) {
+    for (uint32_t head = 0; head < kv_heads_; ++head) {
       const int64_t element = slot * strides_.slot + head * strides_.head;
-      std::memcpy(to, from + static_cast<uint64_t>(element) * element_bytes, row_bytes);
+      const std::byte* const row = from + static_cast<uint64_t>(element) * element_bytes;
+      image.bytes.insert(image.bytes.end(), row, row + row_bytes);
     }
   }
   return image;

@@ -16,6 +16,7 @@
 #include "harness/case/case.h"
 #include "harness/run/batch.h"
 #include "harness/run/device_buffer.h"
+#include "harness/run/host_bytes.h"
 #include "harness/run/observation.h"
 #include "harness/run/shape.h"
 #include "harness/run/tensor.h"
@@ -73,8 +74,8 @@ class PoolMemory {
   bool undefined_ = false;    // poison kUndefined
   uint32_t poison_code_ = 0;  // of every element at first
   DeviceBuffer memory_;
-  std::vector<std::byte> seen_;     // [page_count][page_bytes], in the device's layout
-  std::vector<std::byte> scratch_;  // a few pages
+  HostBytes seen_;     // [page_count][page_bytes], in the device's layout
+  HostBytes scratch_;  // a few pages
 };
 
 }  // namespace kv

@@ -5,6 +5,8 @@
 #include <functional>
 #include <utility>
 
+#include "harness/run/host_bytes.h"
+
 namespace kv {
 namespace {
 
@@ -72,9 +74,9 @@ Result<InputBuffer> InputBuffer::upload_rows(const CudaRuntime& runtime, std::st
 }
 
 Result<void> InputBuffer::add_trespasses(std::vector<Trespass>& found) const {
-  std::vector<std::byte> now(host_.size());
-  KV_RETURN_IF_ERROR(buffer_.download(now));
-  if (auto change = first_change(name_, host_, now)) found.push_back(std::move(*change));
+  HostBytes now(host_.size());
+  KV_RETURN_IF_ERROR(buffer_.download(now.span()));
+  if (auto change = first_change(name_, host_, now.span())) found.push_back(std::move(*change));
   return add_red_zone(buffer_, name_.c_str(), found);
 }
 

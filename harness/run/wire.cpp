@@ -1,5 +1,7 @@
 #include "harness/run/wire.h"
 
+#include <algorithm>
+
 #include "harness/plugin/bytes.h"
 
 namespace kv {
@@ -56,6 +58,7 @@ class In {
   template <class T, class Each>
   void list(std::vector<T>& items, uint64_t item_bytes_min, Each each) {
     const uint64_t count = reader.count(item_bytes_min);
+    items.reserve(std::min<uint64_t>(count, 64));
     for (uint64_t i = 0; i < count && reader.ok(); ++i) each(*this, items.emplace_back());
   }
   ByteReader reader;

@@ -105,19 +105,19 @@ cudaError_t break_capture(Stream& stream) {
 
 cudaError_t forbid_during_capture(Streams& streams) {
   cudaError_t error = cudaSuccess;
-  for (Stream* stream : streams.all()) {
-    if (stream->capture && concerns_this_thread(*stream->capture)) error = break_capture(*stream);
-  }
+  streams.each([&](Stream& stream) {
+    if (stream.capture && concerns_this_thread(*stream.capture)) error = break_capture(stream);
+  });
   return error;
 }
 
 cudaError_t forbid_legacy_during_capture(Streams& streams) {
   cudaError_t error = cudaSuccess;
-  for (Stream* stream : streams.all()) {
-    if (!stream->capture || !stream->is_blocking()) continue;
-    stream->capture->invalid = true;
+  streams.each([&](Stream& stream) {
+    if (!stream.capture || !stream.is_blocking()) return;
+    stream.capture->invalid = true;
     error = cudaErrorStreamCaptureImplicit;
-  }
+  });
   return error;
 }
 

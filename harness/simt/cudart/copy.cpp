@@ -93,13 +93,13 @@ cudaError_t copy_rows(Device& device, const Rows& to, const Rows& from) {
 
 /// The copy, with its source's bytes taken now.
 Operation staged_copy(Runtime& runtime, const Rows& to, const Rows& from) {
-  auto bytes = std::make_shared<std::vector<uint8_t>>(from.width * from.count);
+  auto bytes = std::make_shared_for_overwrite<uint8_t[]>(from.width * from.count);
   for (uint64_t i = 0; i < from.count; ++i) {
-    std::memcpy(bytes->data() + i * from.width, reinterpret_cast<const void*>(from.row(i)),
+    std::memcpy(bytes.get() + i * from.width, reinterpret_cast<const void*>(from.row(i)),
                 from.width);
   }
   return {.run = [&runtime, to, bytes] {
-    return copy_rows(runtime.device, to, {address_of(bytes->data()), to.width, to.width, to.count});
+    return copy_rows(runtime.device, to, {address_of(bytes.get()), to.width, to.width, to.count});
   }};
 }
 
@@ -142,13 +142,14 @@ cudaError_t copy(Runtime& runtime, const CopyCall& call) {
 
   const bool touches_host = is_host(to_place) || is_host(from_place);
   const bool captured = stream->capture != nullptr;
-  const bool staged = from_place == Place::kPageable && !captured;
-  const cudaError_t error =
-      runtime.submit(*stream, staged ? staged_copy(runtime, to, from)
-                                     : late_copy(runtime, to, from, touches_host));
-  if (error != cudaSuccess || captured) return error;
   const bool waits = call.asynchronous ? to_place == Place::kPageable : touches_host;
-  return waits ? runtime.synchronize(*stream) : cudaSuccess;
+  // Bytes that are used before anybody else acts need not be kept.
+  const bool staged =
+      from_place == Place::kPageable && !captured && !(waits && runtime.is_idle());
+  Operation operation = staged ? staged_copy(runtime, to, from)
+                               : late_copy(runtime, to, from, touches_host);
+  return waits ? runtime.perform(*stream, std::move(operation))
+               : runtime.submit(*stream, std::move(operation));
 }
 
 cudaError_t fill(Runtime& runtime, const FillCall& call) {
@@ -163,12 +164,12 @@ cudaError_t fill(Runtime& runtime, const FillCall& call) {
   }
   const auto value = static_cast<uint8_t>(call.value);
   const bool touches_host = place == Place::kPinned;
-  const bool captured = stream->capture != nullptr;
-  const cudaError_t error = runtime.submit(
-      *stream, {.run = [&runtime, rows, value] { return fill_rows(runtime.device, rows, value); },
-                .touches_host = touches_host});
-  if (error != cudaSuccess || captured) return error;
-  return touches_host || place == Place::kManaged ? runtime.synchronize(*stream) : cudaSuccess;
+  Operation operation = {
+      .run = [&runtime, rows, value] { return fill_rows(runtime.device, rows, value); },
+      .touches_host = touches_host};
+  const bool waits = touches_host || place == Place::kManaged;
+  return waits ? runtime.perform(*stream, std::move(operation))
+               : runtime.submit(*stream, std::move(operation));
 }
 
 }  // namespace kv::simt::cudart

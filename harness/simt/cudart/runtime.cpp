@@ -70,14 +70,16 @@ Runtime::Runtime()
 }
 
 Work Runtime::as_work(const Operation& operation, std::vector<WorkId> after) {
-  auto action = [this, run = operation.run] {
-    if (device_error != cudaSuccess) return;
-    device.set_order(timeline.order());
-    device_error = run();
-    device.set_order({});
-    checkpoint_report(*this);
-  };
+  auto action = [this, operation = operation.run] { run(operation); };
   return {std::move(action), std::move(after), operation.touches_host};
+}
+
+void Runtime::run(const std::function<cudaError_t()>& operation) {
+  if (device_error != cudaSuccess) return;
+  device.set_order(timeline.order());
+  device_error = operation();
+  device.set_order({});
+  checkpoint_report(*this);
 }
 
 cudaError_t Runtime::submit(Stream& stream, Operation operation) {
@@ -89,6 +91,20 @@ cudaError_t Runtime::submit(Stream& stream, Operation operation) {
   }
   stream.tail = timeline.add(as_work(operation, streams.predecessors(stream)));
   return cudaSuccess;
+}
+
+cudaError_t Runtime::perform(Stream& stream, Operation operation) {
+  if (!is_idle() || stream.capture) {
+    const cudaError_t error = submit(stream, std::move(operation));
+    return error != cudaSuccess || stream.capture ? error : synchronize(stream);
+  }
+  if (streams.is_legacy(stream)) {
+    if (const auto error = forbid_legacy_during_capture(streams); error != cudaSuccess) {
+      return error;
+    }
+  }
+  stream.tail = timeline.run_alone([&] { run(operation.run); });
+  return device_error;
 }
 
 cudaError_t Runtime::synchronize(Stream& stream) {

@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 #include <sys/types.h>
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <new>
@@ -38,6 +39,10 @@ class Runtime {
 
   /// Issues work to a stream, or captures it.
   cudaError_t submit(Stream& stream, Operation operation);
+  /// Issues work and completes all that was issued to the stream; nothing of a captured stream.
+  cudaError_t perform(Stream& stream, Operation operation);
+  /// Whether perform() would run its work at once, before it returns to anybody.
+  bool is_idle() const { return timeline.pending() == 0; }
   /// Completes all work issued to the stream and returns the device's error.
   cudaError_t synchronize(Stream& stream);
   cudaError_t synchronize_device();
@@ -95,6 +100,7 @@ class Runtime {
 
  private:
   Runtime();
+  void run(const std::function<cudaError_t()>& operation);
   Work as_work(const Operation& operation, std::vector<WorkId> after);
 };
 

@@ -57,9 +57,8 @@ cudaStreamCaptureMode& Streams::thread_capture_mode() {
 }
 
 std::vector<Stream*> Streams::all() {
-  std::vector<Stream*> streams = {&legacy_};
-  for (auto& [thread, stream] : per_thread_) streams.push_back(&stream);
-  for (const auto& [number, stream] : created_) streams.push_back(stream.get());
+  std::vector<Stream*> streams;
+  each([&](Stream& stream) { streams.push_back(&stream); });
   return streams;
 }
 

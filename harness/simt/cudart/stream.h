@@ -75,6 +75,12 @@ class Streams {
   void forget_created();
 
   std::vector<Stream*> all();
+  template <class Visit>
+  void each(Visit visit) {
+    visit(legacy_);
+    for (auto& [thread, stream] : per_thread_) visit(stream);
+    for (const auto& [number, stream] : created_) visit(*stream);
+  }
   uint64_t next_capture_id() { return ++captures_; }
 
  private:

@@ -39,6 +39,15 @@ class Timeline {
   WorkId add(Work work);
   bool is_done(WorkId id) const { return !pending_.contains(id); }
   size_t pending() const { return pending_.size(); }
+  /// Runs `action` now, as adding and completing it would where nothing else waits.
+  template <class Action>
+  WorkId run_alone(Action&& action) {
+    ++ticks_;
+    order_ = {.work = ++last_};
+    const WorkId id = last_;
+    action();
+    return id;
+  }
 
   void complete(std::span<const WorkId> targets);
   void complete_all();

@@ -141,7 +141,7 @@ void BlockPlace::prepare(LaunchState& launch, uint32_t shared_bytes) {
     w.block = &block_;
     w.launch = &launch;
     w.cold = &cold_.warp_cold[k];
-    w.cold->taint = {};
+    w.cold->taint.forget();
     w.rf = at;
     w.local = reinterpret_cast<uint32_t*>(at + file);
     w.local_bits = at + file + local;

@@ -135,8 +135,8 @@ class Grid {
 
   /// Every resident block gets a turn: each warp up to kTurn instructions.
   void run_in_order() {
-    const std::vector<BlockPlace*> now = resident_;
-    for (BlockPlace* place : now) {
+    now_ = resident_;
+    for (BlockPlace* place : now_) {
       if (!turn(*place)) return;
       retire(place);
     }
@@ -280,7 +280,7 @@ class Grid {
   uint64_t blocks_ = 0, next_ = 0, seed_ = 0, step_ = 0;
   uint64_t budget_ = 0, executed_ = 0, idle_slices_ = 0;
   size_t limit_ = 1, wanted_ = 1, used_ = 0, idle_ = 0;
-  std::vector<BlockPlace*> resident_, free_;
+  std::vector<BlockPlace*> resident_, free_, now_;
   std::vector<int64_t> left_;
   bool over_ = false;
   LaunchStatus status_ = LaunchStatus::kCompleted;

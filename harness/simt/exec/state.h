@@ -29,12 +29,13 @@ struct Origin {
   const char* why = nullptr;  // instead of a load
 };
 
-/// Undefined bits of a warp's registers; empty until the first undefined value.
+/// Undefined bits of a warp's registers; slot_tainted is empty until the first undefined value.
 struct TaintFile {
   std::vector<uint32_t> bits;  // as the register file, 1 = undefined
   std::vector<uint32_t> predicates;
   std::vector<uint8_t> slot_tainted;  // by slot; a wide register's flag is at its first slot
   std::vector<Origin> slot_origin, predicate_origin;
+  void forget() { slot_tainted.clear(); }  // and keep the memory
 };
 
 struct WarpCold {

@@ -328,7 +328,7 @@ void clear_taint(Warp& w) {
   w.guard_undefined = 0;
   if (w.tainted == 0) return;
   w.tainted = 0;
-  w.cold->taint = {};
+  w.cold->taint.forget();
 }
 
 void undefine_lanes(Warp& w, const Ins* i, uint16_t index, uint32_t lanes) {

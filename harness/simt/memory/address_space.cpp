@@ -248,7 +248,8 @@ bool AddressSpace::touch(Extent& extent, uint64_t address, uint64_t bytes) {
 
 void AddressSpace::set_access(Extent& extent, uint64_t address, uint64_t bytes, uint32_t access) {
   std::vector<Rights>& rights = record(extent).rights;
-  std::vector<Rights> next;
+  std::vector<Rights>& next = next_rights_;
+  next.clear();
   const auto add = [&](uint64_t begin, uint64_t end, uint32_t of) {
     if (begin >= end || of == KV_SIMT_ACCESS_READ_WRITE) return;
     if (!next.empty() && next.back().end == begin && next.back().access == of) {
@@ -261,7 +262,7 @@ void AddressSpace::set_access(Extent& extent, uint64_t address, uint64_t bytes, 
   for (const Rights& r : rights) add(r.begin, std::min(r.end, address), r.access);
   add(address, end, access);
   for (const Rights& r : rights) add(std::max(r.begin, end), r.end, r.access);
-  rights = std::move(next);
+  rights.swap(next);
 
   extent.flags &= ~uint32_t{Extent::kNoRead | Extent::kNoWrite};
   for (const Rights& r : rights) {

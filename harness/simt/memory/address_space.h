@@ -85,6 +85,7 @@ class AddressSpace {
 
   std::deque<Extent> heap_, symbols_;  // ascending by base; addresses of elements are stable
   std::vector<Record> heap_records_, symbol_records_;
+  std::vector<Rights> next_rights_;  // kept, so that a change of rights allocates nothing
   uint64_t heap_end_ = layout::kHeapBase, symbol_end_ = layout::kSymbolBase;
   std::deque<Extent*> stale_;  // freed, with real pages still; the oldest first
   uint64_t stale_bytes_ = 0;
