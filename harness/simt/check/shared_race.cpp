@@ -5,8 +5,6 @@
 namespace kv::simt {
 namespace {
 
-constexpr uint32_t kCodeMask = (1u << WarpClock::kClockShift) - 1;
-
 uint32_t lowest(const uint32_t (&seen)[32]) { return *std::min_element(seen, seen + 32); }
 
 }  // namespace

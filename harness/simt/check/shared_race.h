@@ -12,6 +12,10 @@
 // A warp keeps `floor`: every stamp up to it is ordered before the warp, so that one comparison of
 // four stamps settles nearly all accesses; only what is left asks `conflicts`.
 //
+// A chunk of 16 bytes has a pair of stamps for all its granules, as in global memory
+// (global_race.h), until a lane touches less than all of it. It is whole again when everything that
+// touched it is ordered before every warp of the block: at a barrier of the whole block, mostly.
+//
 // Contract: clocks only grow, from block to block too: stamps of an earlier block are stale.
 #pragma once
 
@@ -24,6 +28,7 @@ struct WarpClock {
   static constexpr uint32_t kStrong = 1u << 12;
   static constexpr uint32_t kWarps = 1u << 11, kLanes = 1u << 5;
   static constexpr uint32_t kWarpField = 31u << 6;
+  static constexpr uint32_t kCodeMask = (1u << kClockShift) - 1;
 
   uint32_t base = 0;   // stamp of lane 0
   uint32_t floor = 0;  // largest stamp that is certainly ordered before this warp
@@ -94,6 +99,58 @@ KV_INLINE bool read_one(const uint32_t* writer, uint32_t* reader, uint32_t me, u
 KV_INLINE bool write_one(uint32_t* writer, const uint32_t* reader, uint32_t me, uint32_t floor) {
   if ((*writer > floor && *writer != me) || (*reader > floor && *reader != me)) return true;
   *writer = me;
+  return false;
+}
+
+/// The stamps of a chunk, or twice the mark of a split one: a clock and all ones. No access to all
+/// of a chunk is strong, so no stamp of one is such a mark.
+struct SharedChunk {
+  static constexpr uint32_t kShift = 4;  // 16 bytes
+  static constexpr uint32_t kSplit = WarpClock::kCodeMask;
+  uint32_t writer = 0, reader = 0;
+};
+
+/// `oldest`: everything up to it is ordered before every warp of the block.
+KV_INLINE bool is_split(const SharedChunk& chunk, uint32_t oldest) {
+  return chunk.writer > oldest && (chunk.writer & SharedChunk::kSplit) == SharedChunk::kSplit;
+}
+
+/// Where the stamps of a chunk's granules are, and how many they are.
+struct ChunkGranules {
+  uint32_t* writers;
+  uint32_t* readers;
+  uint32_t count;
+};
+
+/// Before an access, stamped `me`, to granules of a chunk: they have stamps of their own, which are
+/// to be looked at as long as `me` is not older than everything.
+KV_INLINE void open_chunk(SharedChunk* chunk, ChunkGranules granules, uint32_t me,
+                          uint32_t oldest) {
+  const uint32_t mark = me | SharedChunk::kSplit;
+  if (is_split(*chunk, oldest)) {
+    if (chunk->writer < mark) chunk->writer = chunk->reader = mark;
+    return;
+  }
+  const uint32_t w = chunk->writer > oldest ? chunk->writer : 0;
+  const uint32_t r = chunk->reader > oldest ? chunk->reader : 0;
+  for (uint32_t g = 0; g < granules.count; g += 4) {
+    store_stamps(granules.writers + g, all_stamps(w));
+    store_stamps(granules.readers + g, all_stamps(r));
+  }
+  chunk->writer = chunk->reader = mark;
+}
+
+/// Settles an access to all of a chunk. True: it is split, or perhaps races; nothing is changed.
+template <bool kWrite>
+KV_INLINE bool touch_chunk(SharedChunk* chunk, uint32_t me, uint32_t floor, uint32_t oldest) {
+  const uint32_t w = chunk->writer, r = chunk->reader;
+  if ((w > floor && w != me) || is_split(*chunk, oldest)) return true;
+  if (kWrite) {
+    if (r > floor && r != me) return true;
+    chunk->writer = me;
+  } else {
+    chunk->reader = next_reader(r, me, floor);
+  }
   return false;
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -132,6 +133,89 @@ TEST(SharedRaceVectors, AgreeWithSingleGranules) {
       }
     }
   }
+}
+
+/// A chunk of four granules and two warps, accessed as the executor does: true where the exact
+/// check would be asked.
+class SharedChunks : public SharedRace {
+ protected:
+  template <bool kWrite>
+  bool whole(uint32_t warp, uint32_t lane) {
+    const uint32_t me = warp_[warp].base + lane, floor = warp_[warp].floor;
+    if (!touch_chunk<kWrite>(&chunk_, me, floor, oldest_)) return false;
+    if (!is_split(chunk_, oldest_)) return true;
+    open_chunk(&chunk_, {writers_, readers_, 4}, me, oldest_);
+    return kWrite ? write_four(writers_, readers_, all_stamps(me), floor)
+                  : read_four(writers_, readers_, all_stamps(me), floor);
+  }
+  template <bool kWrite>
+  bool part(int granule, uint32_t warp, uint32_t lane) {
+    const uint32_t me = warp_[warp].base + lane, floor = warp_[warp].floor;
+    open_chunk(&chunk_, {writers_, readers_, 4}, me, oldest_);
+    return kWrite ? write_one(writers_ + granule, readers_ + granule, me, floor)
+                  : read_one(writers_ + granule, readers_ + granule, me, floor);
+  }
+  void block_barrier() {
+    barrier();
+    oldest_ = std::min(warp_[0].floor, warp_[1].floor);
+  }
+
+  SharedChunk chunk_;
+  uint32_t writers_[4] = {}, readers_[4] = {};
+  uint32_t oldest_ = warp_[0].floor;
+};
+
+// Fails where splitting a chunk forgets who wrote or read all of it.
+TEST_F(SharedChunks, PartOfWhatAnotherWarpWrote) {
+  EXPECT_FALSE(whole<true>(0, 3));
+  EXPECT_TRUE(part<false>(2, 1, 3));
+}
+TEST_F(SharedChunks, PartOfWhatAnotherWarpRead) {
+  EXPECT_FALSE(whole<false>(0, 3));
+  EXPECT_TRUE(part<true>(2, 1, 3));
+}
+// Fails where an access to a whole split chunk looks at the pair only.
+TEST_F(SharedChunks, WholeOfWhatAnotherWarpWroteAPartOf) {
+  EXPECT_FALSE(part<true>(3, 0, 3));
+  EXPECT_TRUE(whole<false>(1, 3));
+}
+TEST_F(SharedChunks, WholeOfWhatAnotherWarpReadAPartOf) {
+  EXPECT_FALSE(part<false>(3, 0, 3));
+  EXPECT_TRUE(whole<true>(1, 3));
+}
+// Fails where one stamp stands for granules of several lanes: a false alarm.
+TEST_F(SharedChunks, LanesThatShareAChunkAreSilent) {
+  for (uint32_t k = 0; k < 4; ++k) {
+    EXPECT_FALSE(part<true>(int(k), k & 1, k));
+    EXPECT_FALSE(part<false>(int(k), k & 1, k));
+  }
+}
+// Fails where the mark of a split chunk outlives a barrier of the block.
+TEST_F(SharedChunks, ABarrierMakesAChunkWholeAgain) {
+  EXPECT_FALSE(part<true>(1, 0, 0));
+  EXPECT_TRUE(is_split(chunk_, oldest_));
+  block_barrier();
+  EXPECT_FALSE(is_split(chunk_, oldest_));
+  EXPECT_FALSE(whole<true>(1, 5));
+  EXPECT_TRUE(part<true>(0, 0, 0)) << "warp 1 has written all of it since";
+}
+// Fails where the mark keeps the clock of the first access that split the chunk.
+TEST_F(SharedChunks, AChunkStaysSplitUntilTheLastOfItsPartsIsOld) {
+  EXPECT_FALSE(part<true>(1, 0, 0));
+  const uint32_t first = warp_[0].base | WarpClock::kCodeMask;
+  warp_[0].sync_lanes();
+  EXPECT_FALSE(part<true>(2, 0, 0));
+  oldest_ = first;
+  EXPECT_TRUE(whole<true>(1, 0));
+}
+// Fails where a warp that is ordered after everything hides from others what was not for them.
+TEST_F(SharedChunks, AWarpThatKnowsAllLeavesTheOthersTheirStamps) {
+  EXPECT_FALSE(part<true>(1, 0, 0));
+  uint32_t joined[32];
+  for (uint32_t& seen : joined) seen = clock_;
+  warp_[1].join(joined, clock_ + 1);
+  EXPECT_FALSE(whole<false>(1, 0)) << "it is ordered after the write";
+  EXPECT_TRUE(is_split(chunk_, oldest_)) << "other warps are not";
 }
 
 }  // namespace

@@ -42,6 +42,8 @@ uint32_t undefined_bytes(const Access& a, const Target& t);
 void set_undefined_bytes(const Access& a, const Target& t, uint32_t undefined);
 /// `value`: what is about to be written, to tell same-value writes apart; null for reads.
 void check_race(const Access& a, const Target& t, const uint8_t* value);
+/// Before an access to parts of chunks of shared memory.
+void open_chunks(const Warp& w, uint64_t offset, uint32_t bytes);
 /// A strong read takes over what writers of the address have published; a strong write publishes
 /// what its warp and block have done and seen. Nothing happens for other accesses.
 void acquire(const Access& a, const Target& t);

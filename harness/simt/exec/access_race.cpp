@@ -48,6 +48,7 @@ void report_race(const Access& a, const Target& t, const std::string& other, boo
 void shared_race(const Access& a, const Target& t, const uint8_t* value) {
   Block& b = *a.w.block;
   const uint32_t shift = a.w.launch->shared_shift, me = a.w.clock.base + a.lane;
+  open_chunks(a.w, t.address, a.bytes);
   uint32_t first = uint32_t(t.address >> shift),
            last = uint32_t((t.address + a.bytes - 1) >> shift);
   const auto conflicts = [&](uint32_t stamp) {
@@ -161,6 +162,18 @@ void global_race(const Access& a, const Target& t, const uint8_t* value) {
 void check_race(const Access& a, const Target& t, const uint8_t* value) {
   if (t.space == Space::kShared && a.w.launch->check_shared_race) shared_race(a, t, value);
   if (t.space == Space::kGlobal && a.w.launch->check_global_race) global_race(a, t, value);
+}
+
+void open_chunks(const Warp& w, uint64_t offset, uint32_t bytes) {
+  if (!w.launch->shared_chunks) return;
+  const Block& b = *w.block;
+  const uint32_t to_granule = SharedChunk::kShift - w.launch->shared_shift;
+  for (uint64_t c = offset >> SharedChunk::kShift;
+       c <= (offset + bytes - 1) >> SharedChunk::kShift; ++c) {
+    const uint64_t first = c << to_granule;
+    open_chunk(b.chunks + c, {b.writers + first, b.readers + first, 1u << to_granule},
+               w.clock.base, b.oldest);
+  }
 }
 
 namespace {

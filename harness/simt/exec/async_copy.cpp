@@ -36,14 +36,15 @@ void deliver_lane(Warp& w, const CopyBatch& batch, uint32_t lane) {
 void stamp_lane(Warp& w, const CopyBatch& batch, uint32_t lane) {
   Block& b = *w.block;
   const uint32_t shift = w.launch->shared_shift, me = w.clock.base + lane;
-  const uint32_t first = batch.to[lane] >> shift, granules = batch.bytes >> shift;
+  const uint32_t to = batch.to[lane], first = to >> shift, granules = batch.bytes >> shift;
+  if (w.launch->shared_chunks) {
+    SharedChunk* const chunk = b.chunks + (to >> SharedChunk::kShift);
+    if (batch.bytes == 16 && !touch_chunk<true>(chunk, me, w.clock.floor, b.oldest)) return;
+    open_chunks(w, to, batch.bytes);
+  }
   bool bad = false;
-  if (granules == 4) {
-    bad = write_four(b.writers + first, b.readers + first, all_stamps(me), w.clock.floor);
-  } else {
-    for (uint32_t g = 0; g < granules; ++g) {
-      bad |= write_one(b.writers + first + g, b.readers + first + g, me, w.clock.floor);
-    }
+  for (uint32_t g = 0; g < granules; ++g) {
+    bad |= write_one(b.writers + first + g, b.readers + first + g, me, w.clock.floor);
   }
   if (!bad) return;
   Access a{w, batch.ins, ptx::Space::kShared};

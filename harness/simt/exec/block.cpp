@@ -123,10 +123,13 @@ void BlockPlace::prepare(LaunchState& launch, uint32_t shared_bytes) {
   if (cold_.writers.size() < granules || cold_.clock > WarpClock::kClockMax / 2) {
     cold_.writers.assign(std::max<uint64_t>(granules, cold_.writers.size()), 0);
     cold_.readers.assign(cold_.writers.size(), 0);
+    cold_.chunks.assign(cold_.chunks.size(), {});
     cold_.clock = 1;
   }
+  cold_.chunks.resize(std::max<uint64_t>(cold_.chunks.size(), shared >> SharedChunk::kShift));
   block_.writers = cold_.writers.data();
   block_.readers = cold_.readers.data();
+  block_.chunks = cold_.chunks.data();
   block_.shared = at;
   block_.shared_bits = at + shared;
   at += shared + shared_bits;
@@ -188,8 +191,7 @@ void BlockPlace::start(uint64_t index) {
   }
   cold_.done = 0;
   if (cold_.clock > WarpClock::kClockMax / 2) {
-    std::fill(cold_.writers.begin(), cold_.writers.end(), 0);
-    std::fill(cold_.readers.begin(), cold_.readers.end(), 0);
+    forget_stamps();
     cold_.clock = 1;
   }
   for (uint32_t k = 0; k < block_.warps; ++k) {
@@ -205,6 +207,7 @@ void BlockPlace::start(uint64_t index) {
     w.spins = 0;
     w.pending_copies = w.copy_group = 0;
     w.clock.start(k, cold_.clock);
+    block_.oldest = w.clock.floor;
     cold_.state[k] = WarpState::kReady;
     for (const SpecialSlot& s : p.specials) {
       if (changes_with_block(s.what)) write_special(w, s);
@@ -316,10 +319,15 @@ void BlockPlace::check_whole(Barrier& b) {
   complete(b, true);
 }
 
-/// A barrier of the whole block orders everything: stamps may be forgotten and clocks start again.
-uint32_t BlockPlace::restart_clocks() {
+void BlockPlace::forget_stamps() {
   std::fill(cold_.writers.begin(), cold_.writers.end(), 0);
   std::fill(cold_.readers.begin(), cold_.readers.end(), 0);
+  std::fill(cold_.chunks.begin(), cold_.chunks.end(), SharedChunk());
+}
+
+/// A barrier of the whole block orders everything: stamps may be forgotten and clocks start again.
+uint32_t BlockPlace::restart_clocks() {
+  forget_stamps();
   for (Warp& w : cold_.warps) w.clock.start(w.id, 1);
   cold_.clock = 2;
   return 2;
@@ -348,6 +356,11 @@ void BlockPlace::complete(Barrier& b, bool whole) {
     for (uint32_t l = 0; l < 32; ++l) {
       if (w.barrier_lanes >> l & 1) slot<uint32_t>(w, w.barrier_result)[l] = value;
     }
+  }
+  block_.oldest = ~0u;
+  for (uint32_t k = 0; k < block_.warps; ++k) {
+    if (cold_.done >> k & 1) continue;
+    block_.oldest = std::min(block_.oldest, cold_.warps[k].clock.floor);
   }
   cold_.clock = std::max(cold_.clock, clock + 1);
   ++block_.launch->counters->barriers;

@@ -35,6 +35,7 @@ class BlockPlace {
   void complete(Barrier& barrier, bool whole);
   void check_whole(Barrier& barrier);
   uint32_t restart_clocks();
+  void forget_stamps();
 
   Block block_;
   BlockCold cold_;

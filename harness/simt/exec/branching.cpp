@@ -246,6 +246,7 @@ const Ins* warp_sync(Warp& w, const Ins* i) {
   }
   if (strangers) report_member_mask(w, i, masks[__builtin_ctz(strangers)], strangers);
   w.clock.sync_lanes();
+  if (w.block->warps == 1) w.block->oldest = w.clock.floor;
   KV_NEXT(w, i + 1);
 }
 

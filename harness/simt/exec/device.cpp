@@ -129,6 +129,7 @@ void Device::State::fill_launch(const LaunchSpec& spec, Kernel& kernel, LaunchSt
   launch->check_shared_race = config.checks & KV_SIMT_CHECK_BLOCK_RACE;
   launch->check_global_race = (config.checks & KV_SIMT_CHECK_GRID_RACE) && blocks > 1;
   launch->shared_shift = uint8_t(p.shared_granule_shift);
+  launch->shared_chunks = p.shared_chunks;
   launch->global_shift = uint8_t(p.global_granule_shift);
   launch->parameters = parameters.data();
   launch->parameter_bytes = uint32_t(parameters.size());

@@ -159,7 +159,8 @@ struct Program {
   uint32_t parameter_bytes = 0;
   uint32_t registers = 0;
   uint32_t shared_granule_shift = 2, global_granule_shift = 2;
-  bool partial_sync = false;  // named barriers or the like: not every sync is by the whole block
+  bool shared_chunks = false;  // accesses to whole chunks of shared memory
+  bool partial_sync = false;   // named barriers or the like: not every sync is by the whole block
 };
 
 }  // namespace kv::simt

@@ -63,6 +63,7 @@ struct BlockCold {
   std::vector<WarpCold> warp_cold;
   std::vector<WarpState> state;
   std::vector<uint32_t> writers, readers;
+  std::vector<SharedChunk> chunks;
   std::unique_ptr<uint8_t[]> memory;  // registers, shared memory, its bits, local memory
   uint64_t memory_bytes = 0;
   uint32_t shared_capacity = 0;

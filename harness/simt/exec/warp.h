@@ -38,6 +38,7 @@ struct LaunchState {
   bool check_global_race = false;
   bool check_stream_race = false;  // some older work is not ordered before the launch
   bool whole_chunks = true;        // chunks of global memory have stamps of their own
+  bool shared_chunks = false;      // so have those of shared memory
   uint8_t shared_shift = 2, global_shift = 2;
   uint32_t global_floor = 0;  // stamps up to it are older than the launch
   uint32_t parameter_bytes = 0;
@@ -52,6 +53,8 @@ struct Block {
   uint8_t* shared_bits = nullptr;
   uint32_t* writers = nullptr;
   uint32_t* readers = nullptr;
+  SharedChunk* chunks = nullptr;
+  uint32_t oldest = 0;  // stamp: everything up to it is ordered before every warp
   uint32_t shared_bytes = 0;
   uint32_t global_stamp = 0;
   uint32_t fenced_clock = 0;  // that of global_stamp at the last fence of the block; 0: none

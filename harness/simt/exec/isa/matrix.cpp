@@ -130,15 +130,9 @@ KV_ATTEMPT load_matrices(Warp &w, const Ins *i) {
     if (all != 0xffff) return false;
   }
   if (w.launch->check_shared_race) {
-    const u32 me = w.clock.base | WarpClock::kLanes, shift = w.launch->shared_shift;
+    const u32 me = w.clock.base | WarpClock::kLanes;
     bool bad = false;
-    for (int l = 0; l < 8 * kCount; ++l) {
-      const u32 first = p.off[l] >> shift;
-      for (u32 g = 0; g < 16u >> shift; g += 4) {
-        bad |=
-            read_four(p.writers + first + g, p.readers + first + g, all_stamps(me), w.clock.floor);
-      }
-    }
+    for (int l = 0; l < 8 * kCount; ++l) bad |= shared_chunk_race<false>(w, p, p.off[l], me);
     if (bad) return false;
   }
   for (int k = 0; k < kCount; ++k) {

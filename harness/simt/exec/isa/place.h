@@ -24,6 +24,7 @@ struct Place {
   u32* writers;  // stamps; granule of base is element 0
   u32* readers;
   ChunkStamps* chunks;  // of global memory
+  SharedChunk* shared_chunks;
   Extent* extent;  // null for shared memory
   bool in_order;   // full warp, lane l at off[0] + l * bytes
   bool together;   // every lane at off[0]
@@ -98,6 +99,7 @@ KV_INLINE bool shared_place(Warp& w, const Ins* i, u16 address, u64 window, u32 
   p.bits = b.shared_bits;
   p.writers = b.writers;
   p.readers = b.readers;
+  p.shared_chunks = b.chunks;
   p.extent = nullptr;
   p.in_order = mask == ~0u && consecutive<kBytes>(p.off);
   p.together = !p.in_order && all_equal(p.off);
@@ -193,32 +195,85 @@ KV_INLINE void define(const Place& p, u32 mask) {
 
 // --- races; true means suspicious
 
+template <bool kWrite>
+KV_INLINE bool four_race(const Place& p, u32 at, Stamps mine, u32 floor) {
+  return kWrite ? write_four(p.writers + at, p.readers + at, mine, floor)
+                : read_four(p.writers + at, p.readers + at, mine, floor);
+}
+
+/// Granules [at, at + granules) of one lane.
+template <bool kWrite>
+KV_INLINE bool shared_granules_race(const Place& p, u32 at, u32 granules, u32 me, u32 floor) {
+  bool bad = false;
+  u32 g = 0;
+  for (; g + 4 <= granules; g += 4) bad |= four_race<kWrite>(p, at + g, all_stamps(me), floor);
+  for (; g < granules; ++g) {
+    bad |= kWrite ? write_one(p.writers + at + g, p.readers + at + g, me, floor)
+                  : read_one(p.writers + at + g, p.readers + at + g, me, floor);
+  }
+  return bad;
+}
+
+KV_INLINE void open_chunk_at(const Warp& w, const Place& p, u32 off) {
+  const u32 to_granule = SharedChunk::kShift - w.launch->shared_shift;
+  const u32 chunk = off >> SharedChunk::kShift, first = chunk << to_granule;
+  open_chunk(p.shared_chunks + chunk, {p.writers + first, p.readers + first, 1u << to_granule},
+             w.clock.base, w.block->oldest);
+}
+
+/// All of a chunk by a lane stamped `me`, where that was not settled at once.
+template <bool kWrite>
+KV_ATTEMPT shared_chunk_races(const Warp& w, const Place& p, u32 off, u32 me) {
+  if (!is_split(p.shared_chunks[off >> SharedChunk::kShift], w.block->oldest)) return true;
+  open_chunk_at(w, p, off);
+  const u32 shift = w.launch->shared_shift;
+  return shared_granules_race<kWrite>(p, off >> shift, 16u >> shift, me, w.clock.floor);
+}
+
+/// The same for 16 bytes of a lane, aligned.
+template <bool kWrite>
+KV_INLINE bool shared_chunk_race(const Warp& w, const Place& p, u32 off, u32 me) {
+  return touch_chunk<kWrite>(p.shared_chunks + (off >> SharedChunk::kShift), me, w.clock.floor,
+                             w.block->oldest) &&
+         shared_chunk_races<kWrite>(w, p, off, me);
+}
+
+/// Parts of chunks.
+KV_INLINE void open_chunks(const Warp& w, const Place& p, u32 mask) {
+  u32 last = ~0u;
+  for (; mask; mask &= mask - 1) {
+    const u32 off = p.off[__builtin_ctz(mask)];
+    if (off >> SharedChunk::kShift == last) continue;
+    last = off >> SharedChunk::kShift;
+    open_chunk_at(w, p, off);
+  }
+}
+
 template <u32 kBytes, bool kWrite>
 KV_INLINE bool shared_race(Warp& w, const Place& p, u32 mask) {
   const u32 shift = w.launch->shared_shift, floor = w.clock.floor, base = w.clock.base;
   const u32 granules = kBytes >> shift;
   bool bad = false;
+  if (w.launch->shared_chunks) {
+    if (kBytes == 16) {
+      for (; mask; mask &= mask - 1) {
+        const u32 l = u32(__builtin_ctz(mask));
+        bad |= shared_chunk_race<kWrite>(w, p, p.off[l], base + l);
+      }
+      return bad;
+    }
+    open_chunks(w, p, mask);
+  }
   if (granules == 1 && p.in_order) {
     const u32 first = p.off[0] >> shift;
     for (u32 l = 0; l < 32; l += 4) {
-      const Stamps mine = all_stamps(base + l) + Stamps{0, 1, 2, 3};
-      bad |= kWrite ? write_four(p.writers + first + l, p.readers + first + l, mine, floor)
-                    : read_four(p.writers + first + l, p.readers + first + l, mine, floor);
+      bad |= four_race<kWrite>(p, first + l, all_stamps(base + l) + Stamps{0, 1, 2, 3}, floor);
     }
     return bad;
   }
   for (; mask; mask &= mask - 1) {
-    const u32 l = u32(__builtin_ctz(mask)), me = base + l;
-    const u32 at = p.off[l] >> shift;
-    u32 g = 0;
-    for (; g + 4 <= granules; g += 4) {
-      bad |= kWrite ? write_four(p.writers + at + g, p.readers + at + g, all_stamps(me), floor)
-                    : read_four(p.writers + at + g, p.readers + at + g, all_stamps(me), floor);
-    }
-    for (; g < granules; ++g) {
-      bad |= kWrite ? write_one(p.writers + at + g, p.readers + at + g, me, floor)
-                    : read_one(p.writers + at + g, p.readers + at + g, me, floor);
-    }
+    const u32 l = u32(__builtin_ctz(mask));
+    bad |= shared_granules_race<kWrite>(p, p.off[l] >> shift, granules, base + l, floor);
   }
   return bad;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "harness/simt/check/shared_race.h"
 #include "harness/simt/exec/branching.h"
 #include "harness/simt/exec/lower/allocate.h"
 #include "harness/simt/exec/lower/flow.h"
@@ -193,6 +194,7 @@ Result<std::unique_ptr<Program>> decode(const LowerInput& input, const ProbePlan
   p.registers = file.registers;
   p.shared_granule_shift = shift_of(lowered.narrowest_shared);
   p.global_granule_shift = shift_of(lowered.narrowest_global);
+  p.shared_chunks = lowered.widest_shared >= 1u << SharedChunk::kShift;
   p.partial_sync = lowered.partial_sync;
   return program;
 }

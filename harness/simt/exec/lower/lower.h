@@ -47,6 +47,7 @@ struct Lowered {
   uint32_t local_bytes = 0, frame_bytes = 0;
   uint32_t hints = 0;
   uint32_t narrowest_shared = 4, narrowest_global = 4;  // bytes
+  uint32_t widest_shared = 0;
   bool partial_sync = false;
 };
 

@@ -148,6 +148,7 @@ void Lowerer::set_address(Step& s, const Address& a) {
 void Lowerer::note_width(Space space, uint32_t bytes) {
   if (space == Space::kShared || space == Space::kGeneric) {
     out_.narrowest_shared = std::min(out_.narrowest_shared, bytes);
+    out_.widest_shared = std::max(out_.widest_shared, bytes);
   }
   if (space == Space::kGlobal || space == Space::kGeneric) {
     out_.narrowest_global = std::min(out_.narrowest_global, bytes);
