@@ -32,10 +32,13 @@ KV_ATTEMPT multiply_matrices(Warp &w, const Ins *i) {
     multiply<kK>(memo, b, sums);
   }
   for (int k = 0; k < kOut; ++k) {
+    u32 *const to = slot<u32>(w, i->r[k]);
+    u32 *const from = sums.d[k];
     if (w.write == ~0u) {
-      __builtin_memcpy(slot<u32>(w, i->r[k]), sums.d[k], 128);
+      KV_LANES to[l] = Sums::finish(from[l]);
     } else {
-      blend(slot<u32>(w, i->r[k]), sums.d[k], w.write);
+      KV_LANES from[l] = Sums::finish(from[l]);
+      blend(to, from, w.write);
     }
   }
   ++w.launch->counters->mma;

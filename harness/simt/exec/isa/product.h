@@ -10,6 +10,8 @@
 // are the same.
 #pragma once
 
+#include <type_traits>
+
 #include "harness/simt/exec/isa/lanes.h"
 #include "harness/simt/exec/math/tensor_core.h"
 
@@ -28,6 +30,27 @@ KV_INLINE Wide multiply_add(Wide a, Wide b, Wide c) {
   return a * b + c;
 #endif
 }
+
+#ifdef __AVX2__
+/// Transposes two 8 x 8 matrices of 16-bit elements, side by side in the rows r.
+KV_INLINE void transpose_two(__m256i (&r)[8]) {
+  __m256i t[8], u[8];
+  for (int k = 0; k < 4; ++k) {
+    t[2 * k] = _mm256_unpacklo_epi16(r[2 * k], r[2 * k + 1]);
+    t[2 * k + 1] = _mm256_unpackhi_epi16(r[2 * k], r[2 * k + 1]);
+  }
+  for (int h = 0; h < 2; ++h) {
+    u[h * 4] = _mm256_unpacklo_epi32(t[h * 4], t[h * 4 + 2]);
+    u[h * 4 + 1] = _mm256_unpackhi_epi32(t[h * 4], t[h * 4 + 2]);
+    u[h * 4 + 2] = _mm256_unpacklo_epi32(t[h * 4 + 1], t[h * 4 + 3]);
+    u[h * 4 + 3] = _mm256_unpackhi_epi32(t[h * 4 + 1], t[h * 4 + 3]);
+  }
+  for (int k = 0; k < 4; ++k) {
+    r[2 * k] = _mm256_unpacklo_epi64(u[k], u[4 + k]);
+    r[2 * k + 1] = _mm256_unpackhi_epi64(u[k], u[4 + k]);
+  }
+}
+#endif
 
 /// Transposes an 8 x 8 matrix of 16-bit elements: row r is words[4 r .. 4 r +
 /// 3].
@@ -170,6 +193,12 @@ struct RowsDiffer {
 /// How many rows at the front of eight are enough: those behind them equal the last of them.
 KV_INLINE int distinct_rows(u32 different) { return different ? 33 - __builtin_clz(different) : 1; }
 
+KV_INLINE bool same_words(const u32 *x, const u32 *y) {
+  u32 different = 0;
+  for (int l = 0; l < 32; ++l) different |= x[l] ^ y[l];
+  return different == 0;
+}
+
 /// A as 16 rows of K, kept in the launch's memo from one product to the next: kernels multiply the
 /// same rows by several columns in turn. Rows of padding are all the same and are multiplied once.
 template <class A, int kK>
@@ -180,7 +209,7 @@ KV_INLINE MatrixMemo &rows_of_a(Warp &w, const u16 *r) {
   MatrixMemo &memo = *w.launch->matrix_memo;
   bool known = memo.kind == kKind;
   for (int k = 0; k < 2 * kBlocks && known; ++k) {
-    known = __builtin_memcmp(memo.words[k], slot<u32>(w, r[k]), 128) == 0;
+    known = same_words(memo.words[k], slot<u32>(w, r[k]));
   }
   if (known) return memo;
   memo.kind = kKind;
@@ -196,10 +225,37 @@ KV_INLINE MatrixMemo &rows_of_a(Warp &w, const u16 *r) {
   return memo;
 }
 
+#ifdef __F16C__
+/// Halves of two registers as 16 rows of 8.
+KV_INLINE void columns_of_halves(const u32 *first, const u32 *second, double (&b)[16][8]) {
+  const auto half = [](const u32 *words, int k) __attribute__((always_inline)) {
+    return _mm_load_si128(reinterpret_cast<const __m128i *>(words) + k);
+  };
+  const auto put = [](__m128i halves, double *to) __attribute__((always_inline)) {
+    const __m256 x = _mm256_cvtph_ps(halves);
+    _mm256_store_pd(to, _mm256_cvtps_pd(_mm256_castps256_ps128(x)));
+    _mm256_store_pd(to + 4, _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)));
+  };
+  __m256i r[8];
+  for (int k = 0; k < 8; ++k) r[k] = _mm256_set_m128i(half(second, k), half(first, k));
+  transpose_two(r);
+  for (int k = 0; k < 8; ++k) {
+    put(_mm256_castsi256_si128(r[k]), b[k]);
+    put(_mm256_extracti128_si256(r[k], 1), b[8 + k]);
+  }
+}
+#endif
+
 /// B as K rows of 8.
 template <class B, int kK>
 KV_INLINE void columns_of_b(Warp &w, const u16 *r, double (&b)[kK][8]) {
   constexpr int kSpan = 4 * B::kPerRegister;
+#ifdef __F16C__
+  if constexpr (std::is_same_v<B, Half> && kK == 16) {
+    columns_of_halves(slot<u32>(w, r[0]), slot<u32>(w, r[1]), b);
+    return;
+  }
+#endif
   for (int k = 0; k < kK / kSpan; ++k) B::columns(slot<u32>(w, r[k]), b + kSpan * k);
 }
 
@@ -216,7 +272,7 @@ struct FloatSums {
     sum[0] = __builtin_convertvector(__builtin_shufflevector(even, odd, 0, 4, 1, 5), Wide);
     sum[1] = __builtin_convertvector(__builtin_shufflevector(even, odd, 2, 6, 3, 7), Wide);
   }
-  /// Each sum rounded, NaN in its canonical form.
+  /// Each sum rounded; NaN gets its canonical form in finish().
   KV_INLINE void store(int row, const Wide *sum) {
     const FourFloats x = __builtin_convertvector(sum[0], FourFloats);
     const FourFloats y = __builtin_convertvector(sum[1], FourFloats);
@@ -224,12 +280,10 @@ struct FloatSums {
     put(row, 1, __builtin_shufflevector(x, y, 1, 3, 5, 7));
   }
   KV_INLINE void put(int row, int k, FourFloats x) {
-    typedef u32 Words __attribute__((vector_size(16)));
-    Words bits;
-    __builtin_memcpy(&bits, &x, sizeof bits);
-    const Words plain = Words(x == x);
-    bits = (bits & plain) | (~plain & kNanBits);
-    __builtin_memcpy(d[row / 8 * 2 + k] + row % 8 * 4, &bits, sizeof bits);
+    __builtin_memcpy(d[row / 8 * 2 + k] + row % 8 * 4, &x, sizeof x);
+  }
+  KV_INLINE static u32 finish(u32 bits) {
+    return (bits & 0x7fffffff) > 0x7f800000 ? u32{kNanBits} : bits;
   }
 };
 /// C and D in f16: one register for each half of the rows.
@@ -243,6 +297,7 @@ struct HalfSums {
     Half::row(reinterpret_cast<const u32 *>(c[row / 8]) + row % 8 * 4, x);
     __builtin_memcpy(sum, x, sizeof x);
   }
+  KV_INLINE static u32 finish(u32 bits) { return bits; }
   KV_INLINE void store(int row, const Wide *sum) {
     double x[8];
     __builtin_memcpy(x, sum, sizeof x);
@@ -253,52 +308,67 @@ struct HalfSums {
   }
 };
 
-/// Some rows of D, in registers.
+/// The rows row[0 .. kRows) of D, in registers.
 template <int kRows, int kK, class Sums>
-KV_INLINE void multiply_rows(const double (*a)[kK], const double (&b)[kK][8], int row, Sums &sums) {
+KV_INLINE void multiply_rows(const double (*a)[kK], const double (&b)[kK][8], const int *row,
+                             Sums &sums) {
   Wide sum[kRows][2];
-#pragma GCC unroll 4
-  for (int x = 0; x < kRows; ++x) sums.load(row + x, sum[x]);
+#pragma GCC unroll 5
+  for (int x = 0; x < kRows; ++x) sums.load(row[x], sum[x]);
 #pragma GCC unroll 4
   for (int k = 0; k < kK; ++k) {
     Wide line[2];
     __builtin_memcpy(line, b[k], sizeof line);
-#pragma GCC unroll 4
+#pragma GCC unroll 5
     for (int x = 0; x < kRows; ++x) {
-      const double one = a[row + x][k];
+      const double one = a[row[x]][k];
       const Wide all = {one, one, one, one};
       sum[x][0] = multiply_add(all, line[0], sum[x][0]);
       sum[x][1] = multiply_add(all, line[1], sum[x][1]);
     }
   }
-#pragma GCC unroll 4
-  for (int x = 0; x < kRows; ++x) sums.store(row + x, sum[x]);
+#pragma GCC unroll 5
+  for (int x = 0; x < kRows; ++x) sums.store(row[x], sum[x]);
 }
 
-/// D = A * B + C, 16 x 8. Equal rows of A and C are one row of D.
+/// Row `rows` - 1 of eight is also what follows it.
+KV_INLINE void repeat_last(u32 *words, int rows) {
+  typedef u32 Row __attribute__((vector_size(16)));
+  Row last;
+  __builtin_memcpy(&last, words + 4 * (rows - 1), sizeof last);
+  for (int row = rows; row < 8; ++row) __builtin_memcpy(words + 4 * row, &last, sizeof last);
+}
+
+/// D = A * B + C, 16 x 8. Equal rows of A and C are one row of D. A sum waits for the one before:
+/// few rows at a time cost as much as four or five.
 template <int kK, class Sums>
 KV_INLINE void multiply(const MatrixMemo &memo, const double (&b)[kK][8], Sums &sums) {
+  constexpr int kEach = Sums::kRegisters / 2;  // registers of half the rows
   const double(*a)[kK] = reinterpret_cast<const double(*)[kK]>(memo.values);
+  int row[16], count = 0, rows[2];
   for (int half = 0; half < 2; ++half) {
-    int rows = distinct_rows(memo.different[half]);
-    if (rows < 8) {
+    rows[half] = distinct_rows(memo.different[half]);
+    if (rows[half] < 8) {
       RowsDiffer differ;
-      for (int k = 0; k < Sums::kRegisters / 2; ++k) {
-        differ.add(reinterpret_cast<const u32 *>(sums.c[Sums::kRegisters / 2 * half + k]));
+      for (int k = 0; k < kEach; ++k) {
+        differ.add(reinterpret_cast<const u32 *>(sums.c[kEach * half + k]));
       }
-      rows = distinct_rows(memo.different[half] | differ.mask());
+      rows[half] = distinct_rows(memo.different[half] | differ.mask());
     }
-    int row = 8 * half;
-    const int end = row + rows;
-    for (; row + 4 <= end; row += 4) multiply_rows<4>(a, b, row, sums);
-    for (; row + 2 <= end; row += 2) multiply_rows<2>(a, b, row, sums);
-    if (row < end) multiply_rows<1>(a, b, row, sums);
-    for (row = rows; row < 8; ++row) {
-      for (int k = 0; k < Sums::kRegisters / 2; ++k) {
-        u32 *to = sums.d[Sums::kRegisters / 2 * half + k];
-        __builtin_memcpy(to + 4 * row, to + 4 * (rows - 1), 16);
-      }
-    }
+    for (int x = 0; x < rows[half]; ++x) row[count++] = 8 * half + x;
+  }
+  int at = 0;
+  for (; count - at > 5; at += 4) multiply_rows<4>(a, b, row + at, sums);
+  if (count - at == 5) {
+    multiply_rows<5>(a, b, row + at, sums);
+  } else if (count - at == 4) {
+    multiply_rows<4>(a, b, row + at, sums);
+  } else {
+    if (count - at >= 2) multiply_rows<2>(a, b, row + at, sums);
+    if ((count - at) & 1) multiply_rows<1>(a, b, row + count - 1, sums);
+  }
+  for (int half = 0; half < 2; ++half) {
+    for (int k = 0; k < kEach; ++k) repeat_last(sums.d[kEach * half + k], rows[half]);
   }
 }
 
