@@ -10,19 +10,37 @@
 namespace kv::simt {
 namespace {
 
+typedef uint64_t Chunk __attribute__((vector_size(16)));
+
+/// The usual case: lanes copy 16 defined bytes, or fill as many with zeros.
+void deliver_chunks(Warp& w, const CopyBatch& batch) {
+  Block& b = *w.block;
+  for (uint32_t m = batch.mask; m; m &= m - 1) {
+    const auto lane = uint32_t(__builtin_ctz(m));
+    Chunk chunk = {};
+    if (batch.wanted(lane)) std::memcpy(&chunk, reinterpret_cast<void*>(batch.from[lane]), 16);
+    std::memcpy(b.shared + batch.to[lane], &chunk, 16);
+  }
+  if (!w.launch->check_undefined) return;
+  const uint16_t defined = 0xffff;
+  for (uint32_t m = batch.mask; m; m &= m - 1) {
+    std::memcpy(b.shared_bits + (batch.to[__builtin_ctz(m)] >> 3), &defined, 2);
+  }
+}
+
+bool is_of_chunks(const CopyBatch& batch) {
+  if (batch.bytes != 16 || !batch.source_defined) return false;
+  for (uint32_t m = batch.whole ? 0 : batch.mask; m; m &= m - 1) {
+    const uint32_t count = batch.count[__builtin_ctz(m)];
+    if (count != 0 && count != 16) return false;
+  }
+  return true;
+}
+
 /// The bytes of one lane of a batch arrive.
 void deliver_lane(Warp& w, const CopyBatch& batch, uint32_t lane) {
   Block& b = *w.block;
-  const uint32_t to = batch.to[lane], count = batch.count[lane];
-  if (batch.bytes == 16 && batch.source_defined && (count == 16 || count == 0)) {
-    // The usual case, a copy or a fill with zeros.
-    typedef uint64_t Chunk __attribute__((vector_size(16)));
-    Chunk chunk = {};
-    if (count) std::memcpy(&chunk, reinterpret_cast<const void*>(batch.from[lane]), 16);
-    std::memcpy(b.shared + to, &chunk, 16);
-    if (w.launch->check_undefined) std::memset(b.shared_bits + (to >> 3), 0xff, 2);
-    return;
-  }
+  const uint32_t to = batch.to[lane], count = batch.wanted(lane);
   uint8_t data[16] = {};
   if (count) std::memcpy(data, reinterpret_cast<const void*>(batch.from[lane]), count);
   std::memcpy(b.shared + to, data, batch.bytes);
@@ -57,9 +75,12 @@ void stamp_lane(Warp& w, const CopyBatch& batch, uint32_t lane) {
 /// Shared memory from `low` up to `high`.
 struct SharedRange {
   uint32_t low = ~0u, high = 0;
-  void add(const CopyBatch& batch, uint32_t lane) {
-    low = std::min(low, batch.to[lane]);
-    high = std::max(high, batch.to[lane] + batch.bytes);
+  void add(const CopyBatch& batch) {
+    for (uint32_t m = batch.mask; m; m &= m - 1) {
+      const uint32_t to = batch.to[__builtin_ctz(m)];
+      low = std::min(low, to);
+      high = std::max(high, to + batch.bytes);
+    }
   }
 };
 
@@ -97,23 +118,31 @@ CopyBatch* new_copy(Warp& w) {
 
 void deliver_copies(Warp& w, uint32_t before) {
   std::vector<CopyBatch>& queue = w.cold->copies;
+  const auto is_kept = [before](const CopyBatch& batch) { return batch.group >= before; };
+  const bool some_stay =
+      std::any_of(queue.begin(), queue.begin() + w.pending_copies, is_kept);
   uint32_t kept = 0;
   SharedRange arrived;
   for (uint32_t k = 0; k < w.pending_copies; ++k) {
     const CopyBatch& batch = queue[k];
-    if (batch.group >= before) {
+    if (is_kept(batch)) {
       if (kept != k) queue[kept] = batch;
       ++kept;
       continue;
     }
     // Stamps of the same clock are there since the copy was issued; whoever met them has said so.
     const bool stamps = w.launch->check_shared_race && batch.clock_base != w.clock.base;
-    for (uint32_t m = batch.mask; m; m &= m - 1) {
-      const auto lane = uint32_t(__builtin_ctz(m));
-      if (stamps) stamp_lane(w, batch, lane);
-      deliver_lane(w, batch, lane);
-      arrived.add(batch, lane);
+    for (uint32_t m = stamps ? batch.mask : 0; m; m &= m - 1) {
+      stamp_lane(w, batch, uint32_t(__builtin_ctz(m)));
     }
+    if (is_of_chunks(batch)) {
+      deliver_chunks(w, batch);
+    } else {
+      for (uint32_t m = batch.mask; m; m &= m - 1) {
+        deliver_lane(w, batch, uint32_t(__builtin_ctz(m)));
+      }
+    }
+    if (some_stay) arrived.add(batch);
   }
   w.pending_copies = kept;
   if (w.launch->check_undefined) undefine_pending(w, arrived);

@@ -14,11 +14,13 @@ struct CopyBatch {
   uint32_t group = 0, mask = 0;
   uint32_t bytes = 16;
   bool source_defined = true;  // every byte read was defined when the copy was issued
+  bool whole = false;          // every lane reads all its bytes
   uint32_t clock_base = 0;     // of the warp when the destination was stamped
   const Ins* ins = nullptr;
   uint64_t from[32];
   uint32_t to[32];
-  uint8_t count[32];  // bytes to read; the rest is zero
+  uint8_t count[32];  // bytes to read; the rest is zero. Of no meaning where all are read
+  uint32_t wanted(uint32_t lane) const { return whole ? bytes : count[lane]; }
 };
 
 namespace copy_flags {

@@ -61,10 +61,11 @@ KV_ATTEMPT issue(Warp& w, const Ins* i) {
   batch.ins = i;
   const bool known = reading == 0 || (from.extent->flags & Extent::kDefined);
   batch.source_defined = known || !w.launch->check_undefined || all_defined<kBytes>(from);
-  for (int l = 0; l < 32; ++l) {
-    batch.to[l] = to.off[l];
-    batch.count[l] = u8(count[l]);
+  batch.whole = reading == mask;
+  if (!batch.whole) {
+    for (int l = 0; l < 32; ++l) batch.count[l] = u8(count[l]);
   }
+  KV_LANES batch.to[l] = to.off[l];
   KV_LANES batch.from[l] = source[l] + offset;
   return true;
 }
