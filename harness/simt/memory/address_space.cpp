@@ -65,9 +65,18 @@ void release_pages(uint64_t address, uint64_t bytes) {
   }
 }
 
-/// Gives back the granules of an extent whose bits are set, a run of them at a time: an address
-/// range as wide as a large allocation takes long to walk, however little of it is there.
-void release_granules(const Extent& extent, const std::vector<uint64_t>& touched) {
+/// Aligned pieces of the heap, whose shadows are whole pages: one can be given back without what
+/// lies beside it. No two extents have bytes in one, they lie too far apart.
+constexpr uint64_t kBlock = AddressSpace::kRedZone;
+/// Blocks of freed sparse extents that stay, since the next case touches much the same ones.
+constexpr size_t kKeptBlocksMax = 256;
+
+uint64_t block_of(uint64_t address) { return (address - layout::kHeapBase) / kBlock; }
+
+/// Calls `visit(address, bytes)` for the granules of an extent whose bits are set, a run of them at
+/// a time: an address range as wide as a large allocation takes long to walk, however little of it
+/// is there.
+void each_run(const Extent& extent, const std::vector<uint64_t>& touched, const auto& visit) {
   constexpr uint64_t kGranule = AddressSpace::kGranule;
   const auto is_set = [&](uint64_t g) { return touched[g / 64] >> (g % 64) & 1; };
   const uint64_t count = touched.size() * 64;
@@ -80,7 +89,7 @@ void release_granules(const Extent& extent, const std::vector<uint64_t>& touched
       const uint64_t first = g;
       while (g < count && is_set(g)) ++g;
       const uint64_t end = std::min(g * kGranule, extent.bytes);
-      release_pages(extent.base + first * kGranule, end - first * kGranule);
+      visit(extent.base + first * kGranule, end - first * kGranule);
     }
   }
 }
@@ -132,6 +141,7 @@ Result<Extent*> AddressSpace::allocate(uint64_t bytes) {
     extent.flags |= Extent::kSparse;
     record.touched.resize(align_up(align_up(bytes, kGranule) / kGranule, 64) / 64);
   } else {
+    use_blocks(base, bytes);
     poison(base, bytes);
     backed_ += bytes;
   }
@@ -145,7 +155,8 @@ Result<void> AddressSpace::free(Extent& extent) {
   if (extent.flags & Extent::kSparse) {
     std::vector<uint64_t>& touched = record(extent).touched;
     for (uint64_t word : touched) backed_ -= uint64_t(__builtin_popcountll(word)) * kGranule;
-    release_granules(extent, touched);
+    each_run(extent, touched,
+             [this](uint64_t address, uint64_t run) { keep_blocks(address, run); });
     touched.clear();
   } else {
     backed_ -= extent.bytes;
@@ -157,6 +168,26 @@ Result<void> AddressSpace::free(Extent& extent) {
     }
   }
   return {};
+}
+
+void AddressSpace::use_blocks(uint64_t address, uint64_t bytes) {
+  if (kept_blocks_.empty()) return;
+  for (uint64_t b = block_of(address); b <= block_of(address + bytes - 1); ++b) {
+    kept_blocks_.erase(b);
+  }
+}
+
+void AddressSpace::keep_blocks(uint64_t address, uint64_t bytes) {
+  if (bytes > kKeptBlocksMax * kBlock) return release_pages(address, bytes);
+  for (uint64_t b = block_of(address); b <= block_of(address + bytes - 1); ++b) {
+    if (kept_blocks_.size() == kKeptBlocksMax) release_blocks();
+    kept_blocks_.insert(b);
+  }
+}
+
+void AddressSpace::release_blocks() {
+  for (uint64_t b : kept_blocks_) release_pages(layout::kHeapBase + b * kBlock, kBlock);
+  kept_blocks_.clear();
 }
 
 void AddressSpace::reset() {
@@ -239,6 +270,7 @@ bool AddressSpace::touch(Extent& extent, uint64_t address, uint64_t bytes) {
     if (word & mask) continue;
     if (backed_ + kGranule > limit_) return false;
     const uint64_t begin = granule * kGranule;
+    use_blocks(extent.base + begin, std::min(kGranule, extent.bytes - begin));
     poison(extent.base + begin, std::min(kGranule, extent.bytes - begin));
     backed_ += kGranule;
     word |= mask;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -82,6 +83,11 @@ class AddressSpace {
   const Record& record(const Extent& extent) const;
   Record& record(const Extent& extent);
   void poison(uint64_t address, uint64_t bytes);
+  /// Blocks of a freed sparse extent keep their real pages until somebody uses them or there are
+  /// too many.
+  void keep_blocks(uint64_t address, uint64_t bytes);
+  void use_blocks(uint64_t address, uint64_t bytes);
+  void release_blocks();
 
   std::deque<Extent> heap_, symbols_;  // ascending by base; addresses of elements are stable
   std::vector<Record> heap_records_, symbol_records_;
@@ -89,6 +95,7 @@ class AddressSpace {
   uint64_t heap_end_ = layout::kHeapBase, symbol_end_ = layout::kSymbolBase;
   std::deque<Extent*> stale_;  // freed, with real pages still; the oldest first
   uint64_t stale_bytes_ = 0;
+  std::set<uint64_t> kept_blocks_;  // of freed sparse extents, with real pages still
   uint64_t limit_ = uint64_t{8} << 30, backed_ = 0, numbers_ = 0;
 };
 

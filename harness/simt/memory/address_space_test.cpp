@@ -132,11 +132,11 @@ TEST_F(AddressSpaceTest, LargeAllocationsCostWhatIsTouched) {
   EXPECT_FALSE(space_.touch(*extent, extent->base, 17 * kMiB)) << "beyond the limit";
   EXPECT_FALSE(space_.allocate(3 * kMiB).ok()) << "the limit is used up";
   ASSERT_TRUE(space_.free(*extent).ok());
-  EXPECT_EQ(resident_pages(extent->base, extent->bytes), 0u);
   EXPECT_TRUE(space_.allocate(3 * kMiB).ok());
 }
 
-/// Fails when a granule that was touched is left behind, the last and partial one, say.
+/// Fails when a granule that was touched is left behind, the last and partial one, say, once other
+/// large allocations have been freed.
 TEST_F(AddressSpaceTest, ALargeAllocationGivesAllItsPagesBack) {
   const auto resident = [&](uint64_t base, uint64_t bytes) {
     return resident_pages(base, bytes) +
@@ -150,16 +150,56 @@ TEST_F(AddressSpaceTest, ALargeAllocationGivesAllItsPagesBack) {
       ASSERT_TRUE(space_.touch(extent, extent.base + at, 4));
     }
   };
+  // Frees more than may stay, in two steps: neither is given back at once.
+  const auto free_others = [&] {
+    for (int k = 0; k < 2; ++k) {
+      Extent* const other = allocate(64 * kMiB);
+      ASSERT_TRUE(space_.touch(*other, other->base, 15 * kMiB));
+      ASSERT_TRUE(space_.free(*other).ok());
+    }
+  };
+  free_others();
   const uint64_t before = resident(base, bytes);
   touch(*freed);
   EXPECT_GE(resident(base, bytes) - before, 4 * AddressSpace::kGranule / 4096);
   ASSERT_TRUE(space_.free(*freed).ok());
+  free_others();
   EXPECT_LE(resident(base, bytes), before);
   Extent* const alive = allocate(1024 * kMiB + 100);
   const uint64_t alive_base = alive->base;
   touch(*alive);
   space_.reset();
-  EXPECT_EQ(resident(alive_base, bytes), 0U);
+  space_.set_limit(uint64_t{8} << 30);
+  for (int k = 0; k < 40; ++k) allocate(kMiB);  // of other addresses than the next
+  free_others();
+  EXPECT_EQ(resident(alive_base + 700 * kMiB, bytes - 700 * kMiB), 0U);
+}
+
+/// Fails when pages that a freed allocation left behind are given back after somebody else has
+/// come to use them, or are found with what they held.
+TEST_F(AddressSpaceTest, PagesThatStayedAreTheNextUsersOwn) {
+  for (const uint64_t next_bytes : {1024 * kMiB, 3 * kMiB}) {
+    space_.reset();
+    Extent* const freed = allocate(1024 * kMiB);
+    ASSERT_TRUE(space_.touch(*freed, freed->base, 8 * kMiB));
+    std::memset(data(*freed), 7, 8 * kMiB);
+    space_.set_defined(*freed, freed->base, 8 * kMiB, true);
+    ASSERT_TRUE(space_.free(*freed).ok());
+    space_.reset();
+    Extent* const next = allocate(next_bytes);
+    ASSERT_TRUE(space_.touch(*next, next->base, 2 * kMiB));
+    EXPECT_EQ(data(*next)[kMiB], layout::kPoison);
+    EXPECT_FALSE(space_.defined(*next, next->base + kMiB, 1));
+    data(*next)[kMiB] = 3;
+    space_.set_defined(*next, next->base + kMiB, 1, true);
+    for (int k = 0; k < 3; ++k) {  // more than may stay
+      Extent* const other = allocate(64 * kMiB);
+      ASSERT_TRUE(space_.touch(*other, other->base, 15 * kMiB));
+      ASSERT_TRUE(space_.free(*other).ok());
+    }
+    EXPECT_EQ(data(*next)[kMiB], 3);
+    EXPECT_TRUE(space_.defined(*next, next->base + kMiB, 1));
+  }
 }
 
 TEST_F(AddressSpaceTest, RightsAreTheLeastOfTheRange) {
