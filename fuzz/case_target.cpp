@@ -15,6 +15,7 @@
 #include "harness/case/json.h"
 #include "harness/case/text_file.h"
 #include "harness/case/timeline.h"
+#include "harness/core/freed_memory.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t size_max);
 
@@ -180,6 +181,7 @@ Case fresh(uint32_t seed) {
 extern "C" {
 
 int LLVMFuzzerInitialize(int* count, char*** words) {
+  kv::keep_freed_memory();
   return kv::fuzzing::initialize(count, words);
 }
 

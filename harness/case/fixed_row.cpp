@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "harness/core/check.h"
+#include "harness/core/wide.h"
 
 namespace kv {
 namespace {
@@ -21,15 +22,6 @@ inline float scale_of(const FixedRow& row) {
   const int biased = 127 + row.exponent - FixedRow::kFractionBits;
   return std::bit_cast<float>(static_cast<uint32_t>(biased) << 23);
 }
-
-// Also compiled for AVX2, and chosen when the program starts: integers and exact floats, the same
-// bits. Sanitizers do not go with such functions.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define KV_WIDE [[gnu::target_clones("avx2", "default")]]
-#else
-#define KV_WIDE
-#endif
 
 template <class Bits, class Encode>
 [[gnu::always_inline]] inline void encode_as(const FixedRow& row, std::byte* out, Encode encode) {

@@ -1,6 +1,4 @@
 // The command line of kverify: every subcommand, its exit code, its one error.
-#include <malloc.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -10,6 +8,7 @@
 #include "harness/certify/interrupt.h"
 #include "harness/cli/options/offers.h"
 #include "harness/cli/version.h"
+#include "harness/core/freed_memory.h"
 
 namespace kv::cli {
 namespace {
@@ -65,12 +64,6 @@ std::vector<std::string> own_words(int argc, char** argv, Chosen& chosen) {
   }
   std::reverse(words.begin(), words.end());
   return words;
-}
-
-/// Every case asks for the same blocks again: what is freed stays with the process.
-void keep_freed_memory() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 256 << 20);
 }
 
 int run(int argc, char** argv) {

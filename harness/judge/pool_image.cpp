@@ -1,5 +1,6 @@
 #include "harness/judge/pool_image.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace kv {
@@ -9,7 +10,10 @@ std::vector<std::byte> poison_page(const Case& c, uint32_t row_bytes) {
   const uint32_t bytes = dtype_bytes(c.shape.kv_dtype);
   const uint32_t code = pool_poison_code(c.pool.poison, c.shape.kv_dtype);
   std::vector<std::byte> page(size_t{c.pool.page_slots} * c.shape.kv_heads * row_bytes);
-  for (size_t at = 0; at < page.size(); at += bytes) std::memcpy(&page[at], &code, bytes);
+  // One element, then twice as many at a time.
+  std::memcpy(page.data(), &code, bytes);
+  for (size_t done = bytes; done < page.size(); done *= 2)
+    std::memcpy(&page[done], page.data(), std::min(done, page.size() - done));
   return page;
 }
 
