@@ -1,6 +1,6 @@
 // Purpose: host memory of a size known at run time that is about to be written in full.
-// Contract: the bytes are arbitrary at first: vectors of them would be zeroed for nothing, and every
-// case has some hundred thousand.
+// Contract: the bytes are arbitrary at first. A vector's would be zeroed for nothing, and there are
+// some hundred thousand of them in every case.
 // Example:  HostBytes now(buffer.bytes()); KV_RETURN_IF_ERROR(buffer.download(now.span()));
 #pragma once
 

@@ -75,8 +75,8 @@ Result<void> PoolMemory::poison(const Case& c) {
   }
   memory_.set_access(0, memory_.bytes(), KV_SIMT_ACCESS_NONE);
   for (uint32_t page = 0; page < page_count_; ++page) {
-    KV_RETURN_IF_ERROR(memory_.upload(seen_.span().subspan(page * page_bytes_, page_bytes_),
-                                      page_offset(page)));
+    KV_RETURN_IF_ERROR(
+        memory_.upload(seen_.span().subspan(page * page_bytes_, page_bytes_), page_offset(page)));
     set_page_access(page, KV_SIMT_ACCESS_READ);
     if (undefined_) memory_.set_undefined(page_offset(page), page_bytes_);
   }

@@ -144,10 +144,9 @@ cudaError_t copy(Runtime& runtime, const CopyCall& call) {
   const bool captured = stream->capture != nullptr;
   const bool waits = call.asynchronous ? to_place == Place::kPageable : touches_host;
   // Bytes that are used before anybody else acts need not be kept.
-  const bool staged =
-      from_place == Place::kPageable && !captured && !(waits && runtime.is_idle());
-  Operation operation = staged ? staged_copy(runtime, to, from)
-                               : late_copy(runtime, to, from, touches_host);
+  const bool staged = from_place == Place::kPageable && !captured && !(waits && runtime.is_idle());
+  Operation operation =
+      staged ? staged_copy(runtime, to, from) : late_copy(runtime, to, from, touches_host);
   return waits ? runtime.perform(*stream, std::move(operation))
                : runtime.submit(*stream, std::move(operation));
 }

@@ -168,11 +168,11 @@ void open_chunks(const Warp& w, uint64_t offset, uint32_t bytes) {
   if (!w.launch->shared_chunks) return;
   const Block& b = *w.block;
   const uint32_t to_granule = SharedChunk::kShift - w.launch->shared_shift;
-  for (uint64_t c = offset >> SharedChunk::kShift;
-       c <= (offset + bytes - 1) >> SharedChunk::kShift; ++c) {
+  for (uint64_t c = offset >> SharedChunk::kShift; c <= (offset + bytes - 1) >> SharedChunk::kShift;
+       ++c) {
     const uint64_t first = c << to_granule;
-    open_chunk(b.chunks + c, {b.writers + first, b.readers + first, 1u << to_granule},
-               w.clock.base, b.oldest);
+    open_chunk(b.chunks + c, {b.writers + first, b.readers + first, 1u << to_granule}, w.clock.base,
+               b.oldest);
   }
 }
 

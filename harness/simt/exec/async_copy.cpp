@@ -119,8 +119,7 @@ CopyBatch* new_copy(Warp& w) {
 void deliver_copies(Warp& w, uint32_t before) {
   std::vector<CopyBatch>& queue = w.cold->copies;
   const auto is_kept = [before](const CopyBatch& batch) { return batch.group >= before; };
-  const bool some_stay =
-      std::any_of(queue.begin(), queue.begin() + w.pending_copies, is_kept);
+  const bool some_stay = std::any_of(queue.begin(), queue.begin() + w.pending_copies, is_kept);
   uint32_t kept = 0;
   SharedRange arrived;
   for (uint32_t k = 0; k < w.pending_copies; ++k) {

@@ -76,10 +76,9 @@ uint16_t strength(const ptx::Instruction& ins) {
   using namespace access_flags;
   if (has_modifier(ins, "acquire")) return kStrong | kAcquire;
   if (has_modifier(ins, "release")) return kStrong | kRelease;
-  if (has_modifier(ins, "volatile") || has_modifier(ins, "relaxed") || has_modifier(ins, "mmio")) {
-    return kStrong;
-  }
-  return 0;
+  const bool strong =
+      has_modifier(ins, "volatile") || has_modifier(ins, "relaxed") || has_modifier(ins, "mmio");
+  return strong ? kStrong : 0;
 }
 
 /// How many elements .v2, .v4 or .v8 asks for, 1 without; nothing if an operand has others.
@@ -146,13 +145,13 @@ void Lowerer::set_address(Step& s, const Address& a) {
 }
 
 void Lowerer::note_width(Space space, uint32_t bytes) {
-  if (space == Space::kShared || space == Space::kGeneric) {
+  const bool generic = space == Space::kGeneric;
+  if (generic || space == Space::kShared) {
     out_.narrowest_shared = std::min(out_.narrowest_shared, bytes);
     out_.widest_shared = std::max(out_.widest_shared, bytes);
   }
-  if (space == Space::kGlobal || space == Space::kGeneric) {
+  if (generic || space == Space::kGlobal)
     out_.narrowest_global = std::min(out_.narrowest_global, bytes);
-  }
 }
 
 Result<void> Lowerer::load(const ptx::Instruction& ins) {
