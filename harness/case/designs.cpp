@@ -53,17 +53,16 @@ inline int32_t small_integer(uint32_t w, uint32_t limit) {
 void fill(FixedRow& row, int32_t value) { std::fill_n(row.fixed.begin(), row.size, value); }
 
 // Whole groups: a row has room for its last one.
-KV_WIDE void to_normal(const uint32_t* words, int shift, uint32_t size, int32_t* fixed) {
-  for (uint32_t first = 0; first < size; first += FixedRow::kGroup) {
-    for (uint32_t i = first; i < first + FixedRow::kGroup; ++i)
-      fixed[i] = normal(words[i]) >> shift;
-  }
+KV_WIDE void to_normal(const uint32_t* __restrict words, int shift, uint32_t groups,
+                       int32_t* __restrict fixed) {
+  for (uint32_t i = 0; i < groups * FixedRow::kGroup; ++i) fixed[i] = normal(words[i]) >> shift;
 }
 
 // 2^-shift times a normal row.
 void normal_row(uint64_t key, int shift, FixedRow& row) {
   const Words words(key, row.size);
-  to_normal(words.word.data(), shift, row.size, row.fixed.data());
+  const uint32_t groups = (row.size + FixedRow::kGroup - 1) / FixedRow::kGroup;
+  to_normal(words.word.data(), shift, groups, row.fixed.data());
 }
 
 void integer_row(uint64_t key, uint32_t limit, FixedRow& row) {
