@@ -58,13 +58,6 @@ const std::vector<Architecture>& architectures() {
   return table;
 }
 
-bool is_architecture(std::string_view name) {
-  for (const Architecture& a : architectures()) {
-    if (a.name == name) return true;
-  }
-  return name.empty();
-}
-
 Profile resolve_profile(const ProfileRequest& r) {
   const std::string name = r.arithmetic.empty() ? "generic" : r.arithmetic;
   Profile p;

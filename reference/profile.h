@@ -89,8 +89,6 @@ struct ProfileRequest {
   Declaration declared = {};
   std::string arithmetic = {};  // an architecture's name; "" is "generic"
 };
-/// An unknown architecture's name is bad input.
-bool is_architecture(std::string_view name);
 Profile resolve_profile(const ProfileRequest& request);
 
 }  // namespace kv::reference

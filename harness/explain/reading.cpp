@@ -39,7 +39,7 @@ Scene::Scene(const Case& c, const Observation& observation, uint32_t op_index)
       facts_(observation.plugin),
       timeline_(created(c)),
       pool_(c),
-      profile_(profile_of(c, seen_.profile, "")) {
+      profile_(profile_of(c, seen_.profile)) {
   for (uint32_t i = 0; i <= op_index; ++i) {
     step_ = timeline_.apply(i);
     for (const PageImage& image : observation.ops[i].pages) {

@@ -57,7 +57,7 @@ class StepCoverage {
         conversion_(c),
         view_{c, facts_, timeline, step, seen_, pool_, conversion_},
         visible_(visible_sets(view_)),
-        profile_(profile_of(c, options.declared, options.arithmetic)) {}
+        profile_(profile_of(c, options.declared)) {}
 
   void run(CaseCoverage& out, uint64_t& work) {
     uint64_t first_token = 0;

@@ -47,7 +47,6 @@ struct CaseCoverage {
 
 struct CoverageOptions {
   DeclaredProfile declared = {};
-  std::string arithmetic;
   uint64_t work = uint64_t{1} << 30;
 };
 Result<CaseCoverage> case_coverage(const Case& c, const CoverageOptions& options);

@@ -32,7 +32,7 @@ class Mapper {
       : view_(view),
         d_(d),
         visible_(visible_sets(view)),
-        profile_(profile_of(view.c, view.seen.profile, "")) {}
+        profile_(profile_of(view.c, view.seen.profile)) {}
 
   ErrorMap run() {
     ErrorMap map;

@@ -30,15 +30,9 @@ struct Judge::State {
         pool(c),
         values({.sample_rows = options.sample_rows,
                 .profile_work = options.profile_work,
-                .arithmetic = options.arithmetic,
                 .distribution = options.distribution}) {
     if (const auto defect = reference::host_arithmetic_defect(); !defect.empty()) {
       error("This process cannot judge: " + std::string(defect));
-      return;
-    }
-    if (!reference::is_architecture(options.arithmetic)) {
-      error("JudgeOptions::arithmetic: \"" + options.arithmetic +
-            "\" is no architecture that is known");
       return;
     }
     Result<Timeline> created = Timeline::create(c);

@@ -36,9 +36,6 @@ struct JudgeOptions {
   bool leaks_fail = false;
   /// Findings of the device that are accepted: they are counted, and fail no case.
   std::vector<Suppression> suppressions = {};
-  /// Architecture whose arithmetic the error budget assumes: "" for the weakest of all generations
-  /// (profile.h lists the names).
-  std::string arithmetic;
   /// Where the error of every judged element is counted, besides; nullptr: nowhere. It must outlive
   /// the judge.
   ErrorDistribution* distribution = nullptr;

@@ -197,7 +197,6 @@ TEST(Judge, InvalidCaseIsAnError) {
   const Observation o = fake_observation(c);
   c.ops[2] = op::Step{.rows = {{.request = RequestId{9}, .append = 1, .queries = 1}}};
   EXPECT_EQ(judge_observation(c, o).outcome, Outcome::kError);
-  EXPECT_EQ(judge(small_case(), {}, {.arithmetic = "z80"}).outcome, Outcome::kError);
 }
 
 TEST(Judge, SamplingLeavesRowsOutAndSaysSo) {

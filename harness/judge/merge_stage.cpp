@@ -42,12 +42,11 @@ bool sees_something(const std::vector<uint8_t>& slots) {
 /// One merge of all parts of one (query row, head) of one layer.
 class RowMerge {
  public:
-  RowMerge(const StepView& view, const std::vector<VisibleSets>& parts, const ValueStage& values,
-           VerdictStats& stats)
+  RowMerge(const StepView& view, const std::vector<VisibleSets>& parts, VerdictStats& stats)
       : view_(view),
         parts_(parts),
         stats_(stats),
-        profile_(profile_of(view.c, view.seen.profile, values.arithmetic())) {}
+        profile_(profile_of(view.c, view.seen.profile)) {}
 
   std::optional<Failure> judge(const CascadeResult& cascade, const RowPlace& place, uint32_t head);
 
@@ -232,7 +231,7 @@ std::optional<Failure> judge_cascades(const StepView& view, const VisibleSets& v
     if (auto failure = judge_part(view, parts.back(), i, values, stats)) return failure;
   }
   if (auto failure = judge_merged_rows(view, visible)) return failure;
-  RowMerge merge(view, parts, values, stats);
+  RowMerge merge(view, parts, stats);
   std::optional<Failure> failure;
   for (const CascadeResult& cascade : view.seen.cascades) {
     for_each_query(view.step, [&](const RowPlace& place) {

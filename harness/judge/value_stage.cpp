@@ -344,8 +344,7 @@ HeadJudge::Claims HeadJudge::claims(const RowEstimate& e, ValueOptions& options)
 
 }  // namespace
 
-reference::Profile profile_of(const Case& c, const DeclaredProfile& declared,
-                              const std::string& arithmetic) {
+reference::Profile profile_of(const Case& c, const DeclaredProfile& declared) {
   using reference::Declaration;
   Declaration d;
   d.tile_slots = declared.tile_slots;
@@ -362,12 +361,12 @@ reference::Profile profile_of(const Case& c, const DeclaredProfile& declared,
       dtype_of_dlpack(declared.probability_code, declared.probability_bits);
   d.probability_declared = type.has_value();
   if (type) d.probability_dtype = *type;
-  return reference::resolve_profile({.shape = c.shape, .declared = d, .arithmetic = arithmetic});
+  return reference::resolve_profile({.shape = c.shape, .declared = d});
 }
 
 std::optional<Failure> ValueStage::judge(const StepView& view, const VisibleSets& visible,
                                          VerdictStats& stats) {
-  const reference::Profile profile = profile_of(view.c, view.seen.profile, options_.arithmetic);
+  const reference::Profile profile = profile_of(view.c, view.seen.profile);
   uint64_t first_token = 0;
   for (const PlannedRow& row : view.step.rows) {
     for (uint32_t layer = 0; layer < view.c.shape.layers && row.queries > 0; ++layer) {

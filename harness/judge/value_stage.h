@@ -17,7 +17,6 @@ namespace kv {
 struct ValueOptions {
   double sample_rows = 1;
   uint64_t profile_work = 0;
-  std::string arithmetic;
   ErrorDistribution* distribution = nullptr;
 };
 
@@ -27,15 +26,14 @@ class ValueStage {
   /// Adds to `stats`. `view.pool` must be the image after the step.
   std::optional<Failure> judge(const StepView& view, const VisibleSets& visible,
                                VerdictStats& stats);
-  const std::string& arithmetic() const { return options_.arithmetic; }
 
  private:
   ValueOptions options_;  // of the work: what is left
   reference::HeadEstimator estimator_;
 };
 
-/// The plugin's declaration in the terms of the error budget.
-reference::Profile profile_of(const Case& c, const DeclaredProfile& declared,
-                              const std::string& arithmetic);
+/// The plugin's declaration in the terms of the error budget, under the weakest arithmetic of all
+/// generations: a verdict then holds wherever the case runs, whatever exec.rounding is.
+reference::Profile profile_of(const Case& c, const DeclaredProfile& declared);
 
 }  // namespace kv
