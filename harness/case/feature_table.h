@@ -603,6 +603,10 @@ inline constexpr auto kFeatureRows =
          .choice = Choice::kLayout,
          .asked = kPairs,
          .of_case = [](const Case& c) { return c.pool.layout == CacheLayout::kHeadSlot; }},
+        {.name = "layout_interleaved",  // K beside V, and Q, K, V and O as views with gaps
+         .choice = Choice::kLayout,
+         .asked = kPairs,
+         .of_case = [](const Case& c) { return c.pool.layout == CacheLayout::kInterleaved; }},
         {.name = "poison_undefined",
          .choice = Choice::kPoison,
          .asked = kPairs,
@@ -696,6 +700,12 @@ inline constexpr auto kFeatureRows =
          .offer = "merges of states",
          .set = [](Case& c) { c.exec.cascade_slots = 16; },
          .without = [](Case& c) { c.exec.cascade_slots = 0; }},
+        {.name = "graph",  // attend is launched from a graph
+         .asked = kPairs,
+         .of_case = [](const Case& c) { return c.exec.graph; },
+         .offer = "graphs",
+         .set = [](Case& c) { c.exec.graph = true; },
+         .without = [](Case& c) { c.exec.graph = false; }},
         {.name = "repeated", .of_case = [](const Case& c) { return c.exec.repeat > 1; }},
         {.name = "variant_forced",
          .of_case = [](const Case& c) { return !c.exec.variant.empty(); }},

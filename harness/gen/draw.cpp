@@ -27,6 +27,7 @@ void keep_to(const OfferSet& offered, Swarm& swarm) {
   swarm.trees = swarm.trees && offered.has(feature("verify_tree"));
   swarm.holes = swarm.holes && offered.has(feature("padding_holes"));
   swarm.cascades = offered.has(feature("cascade"));
+  swarm.graphs = offered.has(feature("graph"));
   swarm.padding_left = offered.has(feature("padding_left"));
   swarm.padding_right = offered.has(feature("padding_right"));
 }

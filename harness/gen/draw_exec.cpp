@@ -35,6 +35,17 @@ uint32_t draw_split(ChoiceSource& choices, const Case& c) {
   return static_cast<uint32_t>(std::max({split, length / kSplitsMax, uint64_t{1}}));
 }
 
+/// Calls again, or what was captured of the first call; a graph may also be launched only once.
+void draw_repeats(ChoiceSource& choices, bool graphs, Exec& exec) {
+  struct Calls {
+    uint32_t repeat;
+    bool graph;
+  };
+  const auto calls = choices.pick<Calls>({{2, false}, {3, false}, {1, true}, {2, true}});
+  exec.graph = calls.graph && graphs;
+  exec.repeat = graphs ? calls.repeat : std::max(calls.repeat, 2u);
+}
+
 }  // namespace
 
 void draw_exec(ChoiceSource& choices, const Swarm& swarm, std::span<const std::string> variants,
@@ -46,7 +57,7 @@ void draw_exec(ChoiceSource& choices, const Swarm& swarm, std::span<const std::s
                                   Rounding::kMmaAmpere, Rounding::kMmaHopper});
     exec.rounding_seed = choices.bits64();
   }
-  if (swarm.repeats && choices.one_in(4)) exec.repeat = choices.pick<uint32_t>({2, 3});
+  if (swarm.repeats && choices.one_in(3)) draw_repeats(choices, swarm.graphs, exec);
   if (swarm.splits && choices.one_in(2)) exec.split_slots = draw_split(choices, c);
   const uint64_t chosen = choices.below(kVariantsMax);
   const bool forced = choices.one_in(2);

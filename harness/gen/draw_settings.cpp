@@ -118,7 +118,9 @@ Pool draw_pool(ChoiceSource& choices, const Swarm& swarm) {
     pool.order = choices.pick(
         {PageOrder::kShuffled, PageOrder::kShuffled, PageOrder::kReversed, PageOrder::kFarApart});
   }
-  if (swarm.layouts && choices.one_in(2)) pool.layout = CacheLayout::kHeadSlot;
+  if (swarm.layouts)
+    pool.layout =
+        choices.pick({CacheLayout::kSlotHead, CacheLayout::kHeadSlot, CacheLayout::kInterleaved});
   if (swarm.poisons) {
     pool.poison = choices.pick({Poison::kUndefined, Poison::kFiniteHuge, Poison::kNan});
   }

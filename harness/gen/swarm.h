@@ -22,6 +22,7 @@ struct Swarm {
   // What the plugin offers; no axes of their own.
   bool cascades = true;  // one case in eight has one
   bool padding_left = true, padding_right = true;
+  bool graphs = true;  // of the cases that repeat their calls, some launch a graph
 
   /// Query rows (in tiles of 16) * slots (in tiles of 16) * query heads * (K + V dimension).
   uint64_t budget = 0;

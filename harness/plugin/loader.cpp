@@ -176,6 +176,10 @@ bool knows_value_in_key(const kv_kernel_level& level) {  // came together with m
   return level.struct_bytes >= offsetof(kv_kernel_level, merge) + sizeof level.merge;
 }
 
+bool promises_graphs(const kv_plugin& plugin) {
+  return (plugin.conventions.promises & KV_PROMISE_GRAPH) != 0;
+}
+
 MergeFunction merge_of(const kv_kernel_level& level) {
   const size_t needed = offsetof(kv_kernel_level, merge) + sizeof level.merge;
   return level.struct_bytes < needed ? nullptr : level.merge;

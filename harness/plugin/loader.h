@@ -30,6 +30,8 @@ MergeFunction merge_of(const kv_kernel_level& level);
 /// Whether the plugin was built when V could lie in K's memory; an older one would not look whether
 /// it does.
 bool knows_value_in_key(const kv_kernel_level& level);
+/// Whether attend may be captured into a graph.
+bool promises_graphs(const kv_plugin& plugin);
 
 Result<LoadedPlugin> load_plugin(const std::string& path, const CudaRuntime& runtime);
 

@@ -63,7 +63,7 @@ class KernelRun {
     KV_RETURN_IF_ERROR(ask_support());
     if (case_.exec.cascade_slots > 0 && merge_of(*bench_.plugin.api->kernel) == nullptr)
       return unsupported("exec.cascade_slots: the plugin does not merge states");
-    if (case_.exec.graph && !promises_graphs())
+    if (case_.exec.graph && !promises_graphs(*bench_.plugin.api))
       return unsupported("exec.graph: the plugin does not promise that attend may be captured");
     if (case_.shape.value_in_key && !knows_value_in_key(*bench_.plugin.api->kernel))
       return unsupported("shape.value_in_key: the plugin was built before there was such a thing");
@@ -79,10 +79,6 @@ class KernelRun {
     if (case_.exec.variant.empty() || forced_variant_ran_) return {};
     return unsupported("exec.variant: \"" + printable(case_.exec.variant) +
                        "\" is offered for no step of the case");
-  }
-
-  bool promises_graphs() const {
-    return (bench_.plugin.api->conventions.promises & KV_PROMISE_GRAPH) != 0;
   }
 
   /// False when the plugin refused or failed: what follows would have no meaning.

@@ -49,7 +49,9 @@ Dispatch dispatch_of(const LoadedPlugin& plugin, Case c, const SmallBatch& batch
   return row;
 }
 
-bool supports(const kv_kernel_level& level, const Case& c) {
+bool supports(const kv_plugin& plugin, const Case& c) {
+  const kv_kernel_level& level = *plugin.kernel;
+  if (c.exec.graph && !promises_graphs(plugin)) return false;
   if (c.exec.cascade_slots > 0 && merge_of(level) == nullptr) return false;
   if (c.shape.value_in_key && !knows_value_in_key(level)) return false;
   return !planned(level, c, {"decode", {1}}).empty();
@@ -58,13 +60,10 @@ bool supports(const kv_kernel_level& level, const Case& c) {
 }  // namespace
 
 OfferSet probe_offers(const LoadedPlugin& plugin) {
-  const kv_kernel_level* level = plugin.api->kernel;
-  if (level == nullptr) return OfferSet::all();
+  if (plugin.api->kernel == nullptr) return OfferSet::all();
   return find_offers(
-      [](const void* of, const Case& c) {
-        return supports(*static_cast<const kv_kernel_level*>(of), c);
-      },
-      level);
+      [](const void* of, const Case& c) { return supports(*static_cast<const kv_plugin*>(of), c); },
+      plugin.api);
 }
 
 std::vector<Dispatch> probe_dispatch(const LoadedPlugin& plugin) {
