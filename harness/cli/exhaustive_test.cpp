@@ -1,5 +1,6 @@
 // `kverify check --exhaustive` as a shell sees it, and its shares.
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 
 #include "harness/cli/case_source.h"
@@ -20,7 +21,7 @@ TEST(CaseSource, SharesOfTheSmallCasesAreAllOfThem) {
       ++drawn;
     }
   }
-  EXPECT_EQ(drawn, counts[0] + counts[1] + counts[2]);
+  EXPECT_EQ(drawn, std::accumulate(counts.begin(), counts.end(), uint64_t{0}));
   EXPECT_EQ(names.size(), drawn);
 }
 

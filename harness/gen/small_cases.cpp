@@ -91,6 +91,48 @@ Case draw_lengths(ChoiceSource& choices) {
   return c;
 }
 
+enum class Padding : uint8_t { kLeft, kRight, kBoth, kHole, kWholeRow };
+
+/// A prompt and a token more, with PAD where `padding` says; all slots are queried.
+void pad_request(Padding padding, uint32_t pads, op::StepRow& prompt, op::StepRow& token) {
+  if (padding == Padding::kLeft || padding == Padding::kBoth) prompt.pad_left = pads;
+  if (padding == Padding::kHole) prompt.pad_right = pads;
+  if (padding == Padding::kRight || padding == Padding::kBoth) token.pad_right = pads;
+  for (op::StepRow* row : {&prompt, &token})
+    row->queries = row->pad_left + row->append + row->pad_right;
+}
+
+/// What a position means to attention: nothing, a slope, an angle.
+void draw_position_use(ChoiceSource& choices, Shape& shape) {
+  const uint64_t use = choices.below(3);
+  shape.alibi = use == 1;
+  if (use == 2) shape.rope = {.pairing = RopePairing::kNeox, .dims = shape.head_dim_k};
+}
+
+// One request is padded, beside another one that is not.
+Case draw_padding(ChoiceSource& choices) {
+  const auto padding = choices.pick(
+      {Padding::kLeft, Padding::kRight, Padding::kBoth, Padding::kHole, Padding::kWholeRow});
+  const auto pads = choices.pick<uint32_t>({1, 4});
+  Case c = small_case(4, 12);
+  c.mask.causal = choices.pick({Causal::kBottomRight, Causal::kTopLeft, Causal::kNone});
+  if (padding == Padding::kHole) c.mask.encoding = MaskEncoding::kBoolKeep;
+  draw_position_use(choices, c.shape);
+  const auto offset = choices.pick<int64_t>({0, 1, 1000});
+  op::Step prompts{.rows = {appended(0, 5, 5), appended(1, 3, 3)}};
+  op::Step tokens{.rows = {appended(0, 1, 1), appended(1, 1, 1)}};
+  pad_request(padding, pads, prompts.rows[0], tokens.rows[0]);
+  c.ops = {op::Admit{.request = RequestId(0), .prompt_tokens = 5, .position_offset = offset},
+           op::Admit{.request = RequestId(1), .prompt_tokens = 3}};
+  if (padding == Padding::kWholeRow) {
+    c.ops.emplace_back(op::Admit{.request = RequestId(2), .prompt_tokens = 1});
+    prompts.rows.push_back({.request = RequestId(2), .pad_left = pads, .queries = pads});
+  }
+  c.ops.emplace_back(std::move(prompts));
+  c.ops.emplace_back(std::move(tokens));
+  return c;
+}
+
 Case draw_of(SmallFamily family, ChoiceSource& choices) {
   switch (family) {
     case SmallFamily::kTables:
@@ -98,15 +140,17 @@ Case draw_of(SmallFamily family, ChoiceSource& choices) {
     case SmallFamily::kMasks:
       return draw_mask(choices);
     case SmallFamily::kLengths:
+      return draw_lengths(choices);
+    case SmallFamily::kPaddings:
       break;
   }
-  return draw_lengths(choices);
+  return draw_padding(choices);
 }
 
 }  // namespace
 
 std::string_view small_family_name(SmallFamily family) {
-  constexpr std::string_view kNames[] = {"block tables", "masks", "lengths"};
+  constexpr std::string_view kNames[] = {"block tables", "masks", "lengths", "paddings"};
   return kNames[static_cast<size_t>(family)];
 }
 

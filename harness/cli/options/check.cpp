@@ -42,8 +42,9 @@ void offer_check(CLI::App& app, Chosen& chosen) {
   command->add_option("--out", o->out, "folder for the cases of findings")
       ->check(named())
       ->capture_default_str();
-  command->add_flag("--exhaustive", o->exhaustive,
-                    "all small cases: block tables, masks, lengths; no corpus, no drawn ones");
+  command->add_flag(
+      "--exhaustive", o->exhaustive,
+      "all small cases: block tables, masks, lengths, paddings; no corpus, no drawn ones");
   command
       ->add_option("--shard", o->shard,
                    "i/n: of the small cases the i-th share of n, to go on with")
