@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "harness/case/timeline.h"
-#include "harness/relation/families.h"
+#include "harness/relation/families/logit_shift.h"
+#include "harness/relation/relation.h"
 
 namespace kv {
 namespace {

@@ -2,20 +2,16 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "harness/case/timeline.h"
-#include "harness/relation/families.h"
+#include "harness/relation/families/list.h"
 
 namespace kv {
 
 std::span<const Relation> relations() {
-  static const std::vector<Relation> all = [] {
-    std::vector<Relation> list;
-    for (const auto family : {pool_relations(), batch_relations(), data_relations()})
-      list.insert(list.end(), family.begin(), family.end());
-    return list;
-  }();
+#define KV_COPY(family) families::family,
+  static const Relation all[] = {KV_FAMILIES(KV_COPY)};
+#undef KV_COPY
   return all;
 }
 
