@@ -42,6 +42,13 @@ struct Speculation {
 /// verify yields its accepted guesses and one token more.
 Speculation decode_speculative(EngineDecoder& decoder, const std::vector<Token>& prompt,
                                size_t count, Guessing how);
+struct Looking {
+  uint32_t columns = 3, levels = 3;  // of the window of guesses; n-grams of levels + 1 tokens
+  uint32_t verified = 2;             // n-grams in one step
+};
+/// Without a draft model: a window of guesses and n-grams out of it, each step one tree of both.
+Speculation decode_lookahead(EngineDecoder& decoder, const std::vector<Token>& prompt, size_t count,
+                             Looking how);
 /// The draft model alone, over a fresh cache.
 RowLogits draft_naive(EngineDecoder& decoder, const std::vector<Token>& tokens);
 

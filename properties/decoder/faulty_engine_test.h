@@ -25,6 +25,7 @@ enum class Fault {
   kStaleDraft,            // the same in the draft cache
   kTokensReorderedAlone,  // reorder moves no page
   kPositionAfterHit,      // positions after a prefix hit are one too large
+  kTreeAsChain,           // a token of a tree sees what lies in front of it, not its path
 };
 
 class FaultyEngine {
@@ -77,7 +78,13 @@ class FaultyEngine {
       const kv_step_row& row = s->rows[i];
       self_->rows_[row.request] = {row.length, row.append_tokens, self_->hits_[row.request]};
     }
-    const kv_status status = self_->real_.step(e, s, number, why);
+    std::vector<kv_step_row> rows(s->rows, s->rows + s->row_count);
+    kv_step mine = *s;
+    if (self_->fault_ == Fault::kTreeAsChain) {
+      for (kv_step_row& row : rows) row.tree_parents = nullptr;
+      mine.rows = rows.data();
+    }
+    const kv_status status = self_->real_.step(e, &mine, number, why);
     for (const auto& [request, row] : self_->rows_) self_->hits_[request] = false;
     if (status == KV_OK) self_->stale_[s->draft].clear();
     return status;
