@@ -53,6 +53,45 @@ RC_GTEST_PROP(HistoryProperty, ARunRepeatsItself, ()) {
   RC_ASSERT(a.stats.counters == b.stats.counters);
 }
 
+// Fails when a table without a function at its end is read beyond it, or when what such an engine
+// cannot show is held against it.
+TEST(EngineTable, MayLackWhatItsContractLeavesOpen) {
+  const kv_engine_level* whole = load_engine(KV_BUILD_DIR "/lib/libkvattn_host_plugin.so");
+  ASSERT_NE(whole, nullptr);
+  PhiloxSource choices(1, 3);
+  Case c = draw_history(choices, {});
+  c.engine->prefix_cache = true;
+  const auto said = [&](const kv_engine_level& level) {
+    auto engine = LocalEngine::create(level, c);
+    if (engine.ok()) return told(run_history(c, **engine, {}));
+    EXPECT_EQ(engine.error().kind, ErrorKind::kUnsupported);
+    return engine.error().message;
+  };
+  EXPECT_EQ(said(*whole), "");
+  kv_engine_level one_by_one = *whole;
+  one_by_one.struct_bytes = offsetof(kv_engine_level, read_slots);
+  EXPECT_EQ(said(one_by_one), "");
+  kv_engine_level many_at_once = *whole;
+  many_at_once.read_slot = nullptr;
+  many_at_once.read_page = nullptr;
+  EXPECT_EQ(said(many_at_once), "");
+  const auto lacks = [](const std::string& name) {
+    return "engine: the plugin does not offer " + name +
+           ", and what it holds cannot be judged without";
+  };
+  kv_engine_level shortest = *whole;
+  shortest.struct_bytes = offsetof(kv_engine_level, snapshot);
+  EXPECT_EQ(said(shortest), lacks("snapshot"));
+  kv_engine_level unread = one_by_one;
+  unread.read_slot = nullptr;
+  EXPECT_EQ(said(unread), lacks("read_slot"));
+  kv_engine_level unread_pages = one_by_one;
+  unread_pages.read_page = nullptr;
+  EXPECT_EQ(said(unread_pages), lacks("read_page"));
+  c.engine->prefix_cache = false;
+  EXPECT_EQ(said(unread_pages), "");
+}
+
 TEST(HistoryCampaign, MeetsEveryPairOfOperationsAndEveryKindOfPage) {
   HistoryStats all;
   for (uint64_t i = 0; i < 1500; ++i) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "harness/case/limits.h"
 
@@ -43,6 +44,36 @@ Result<void> copy_array(const char* what, const From* from, uint64_t count, std:
   to.assign(from, from + count);
   return {};
 }
+
+/// An array of structs, each as long as the first one says: a plugin may know fewer fields at their
+/// end than `whole`, but no fewer bytes than `least`, or more.
+template <class Struct>
+class Structs {
+ public:
+  Structs(const Struct* first, uint64_t count) : first_(first), count_(count) {}
+  Result<void> check(const char* what, size_t least) const {
+    if (count_ > kCountMax) {
+      return malformed(what, fmt::format("at most {} items", kCountMax), count_);
+    }
+    if (count_ == 0) return {};
+    if (first_ == nullptr) return malformed(what, "an array", 0);
+    if (first_->struct_bytes >= least && first_->struct_bytes <= kStructBytesMax) return {};
+    return malformed(what, fmt::format("struct_bytes of {} to {}", least, kStructBytesMax),
+                     first_->struct_bytes);
+  }
+  Struct operator[](uint64_t i) const {
+    Struct whole = {};
+    const size_t stride = first_->struct_bytes;
+    std::memcpy(&whole, reinterpret_cast<const std::byte*>(first_) + i * stride,
+                std::min(stride, sizeof whole));
+    return whole;
+  }
+
+ private:
+  static constexpr size_t kStructBytesMax = 4096;
+  const Struct* first_;
+  uint64_t count_;
+};
 
 Result<RequestState> copy_request(const kv_snapshot_request& r, uint32_t groups) {
   RequestState out{.request = RequestId(r.request),
@@ -132,26 +163,25 @@ Result<EngineState> copy_snapshot(const kv_snapshot& s, KnownPrefixes& known) {
       copy_array("host_free_pages", s.host_free_pages, s.host_free_count, out.host_free));
   KV_RETURN_IF_ERROR(
       copy_array("steps_in_flight", s.steps_in_flight, s.steps_in_flight_count, out.in_flight));
-  if (s.request_count > kCountMax || s.prefix_count > kCountMax || s.copy_count > kCountMax) {
-    return malformed("counts", fmt::format("at most {}", kCountMax), s.request_count);
-  }
-  if ((s.request_count > 0 && s.requests == nullptr) ||
-      (s.prefix_count > 0 && s.prefixes == nullptr) || (s.copy_count > 0 && s.copies == nullptr)) {
-    return malformed("requests, prefixes, copies", "arrays", 0);
-  }
+  const Structs requests(s.requests, s.request_count);
+  const Structs prefixes(s.prefixes, s.prefix_count);
+  const Structs copies(s.copies, s.copy_count);
+  KV_RETURN_IF_ERROR(requests.check("requests", sizeof *s.requests));
+  KV_RETURN_IF_ERROR(prefixes.check("prefixes", offsetof(kv_snapshot_prefix, identity)));
+  KV_RETURN_IF_ERROR(copies.check("copies", sizeof *s.copies));
   out.requests.reserve(s.request_count);
   for (uint32_t i = 0; i < s.request_count; ++i) {
-    KV_ASSIGN_OR_RETURN(RequestState request, copy_request(s.requests[i], s.group_count));
+    KV_ASSIGN_OR_RETURN(RequestState request, copy_request(requests[i], s.group_count));
     out.requests.push_back(std::move(request));
   }
   out.prefixes.reserve(s.prefix_count);
   known.begin_snapshot(s.prefix_count);
   for (uint32_t i = 0; i < s.prefix_count; ++i) {
-    KV_ASSIGN_OR_RETURN(PrefixState prefix, copy_prefix(s, s.prefixes[i], known));
+    KV_ASSIGN_OR_RETURN(PrefixState prefix, copy_prefix(s, prefixes[i], known));
     out.prefixes.push_back(std::move(prefix));
   }
   for (uint32_t i = 0; i < s.copy_count; ++i) {
-    const kv_snapshot_copy& c = s.copies[i];
+    const kv_snapshot_copy c = copies[i];
     out.copies.push_back({c.group, c.from_page, c.from_slot, c.to_page, c.to_slot, c.slots});
   }
   out.counters = copy_counters(s.counters);

@@ -6,6 +6,7 @@
 
 #include "harness/case/head_inputs.h"
 #include "harness/core/check.h"
+#include "harness/engine/engine_table.h"
 #include "harness/run/shape.h"
 #include "harness/run/tensor.h"
 
@@ -82,6 +83,10 @@ LocalEngine::~LocalEngine() {
 
 Result<std::unique_ptr<LocalEngine>> LocalEngine::create(const kv_engine_level& level,
                                                          const Case& c) {
+  if (const std::string missing = find_missing(level, c); !missing.empty()) {
+    return unsupported("engine: the plugin does not offer " + missing +
+                       ", and what it holds cannot be judged without");
+  }
   std::unique_ptr<LocalEngine> engine(new LocalEngine(level, c));
   const kv_attention_shape shape = plugin_shape(c);
   std::vector<kv_layer_group> groups;
@@ -306,7 +311,6 @@ kv_status LocalEngine::call_engine(const call::FailAllocation& fail, Answer&, kv
 }
 
 Result<EngineState> LocalEngine::snapshot(CacheKind cache) {
-  if (level_.snapshot == nullptr) return unsupported("the engine offers no snapshot");
   auto snapshot = sized<kv_snapshot>();
   auto error = sized<kv_error>();
   const kv_status status =
@@ -348,11 +352,12 @@ SlotBytes LocalEngine::read_place(uint32_t cache, const SlotPlace& place) {
     }
     return out;
   };
-  const bool at_once =
-      level_.struct_bytes >= offsetof(kv_engine_level, read_page_slots) + sizeof(void*) &&
-      (place.by_page ? level_.read_page_slots != nullptr : level_.read_slots != nullptr);
+  const bool at_once = place.by_page ? offers(level_, &kv_engine_level::read_page_slots)
+                                     : offers(level_, &kv_engine_level::read_slots);
+  const bool by_one = place.by_page ? offers(level_, &kv_engine_level::read_page)
+                                    : offers(level_, &kv_engine_level::read_slot);
   kv_status status = KV_OK;
-  if (at_once && place.slots > 1) {
+  if (at_once && (place.slots > 1 || !by_one)) {
     status = read_at_once(cache, place, part(0));
   } else {
     for (uint32_t i = 0; i < place.slots && status == KV_OK; ++i) {
@@ -379,11 +384,11 @@ kv_status LocalEngine::read_at_once(uint32_t cache, const SlotPlace& place,
 
 kv_status LocalEngine::read_one(uint32_t cache, const SlotPlace& place, const kv_slot_bytes& out) {
   auto error = sized<kv_error>();
-  if (place.by_page && level_.read_page != nullptr) {
+  if (place.by_page && offers(level_, &kv_engine_level::read_page)) {
     return level_.read_page(engine_, cache, place.holder, static_cast<uint32_t>(place.slot),
                             place.layer, &out, &error);
   }
-  if (!place.by_page && level_.read_slot != nullptr) {
+  if (!place.by_page && offers(level_, &kv_engine_level::read_slot)) {
     return level_.read_slot(engine_, cache, place.holder, place.slot, place.layer, &out, &error);
   }
   return KV_UNSUPPORTED;

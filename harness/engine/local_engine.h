@@ -17,7 +17,9 @@ namespace kv {
 
 class LocalEngine final : public Engine {
  public:
-  /// Unsupported when the engine does not offer what the case asks for.
+  /// Unsupported when the engine does not offer what the case asks for, or how to look at it:
+  /// snapshot, one of read_slot and read_slots, and with a prefix cache one of read_page and
+  /// read_page_slots.
   static Result<std::unique_ptr<LocalEngine>> create(const kv_engine_level& level, const Case& c);
   ~LocalEngine() override;
 

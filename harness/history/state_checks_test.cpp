@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
 
 #include "harness/engine/damaged_test.h"
@@ -241,6 +242,36 @@ TEST(Snapshot, IsCopiedWithoutTrust) {
     kv_snapshot harmed = snapshot;
     harm(harmed);
     EXPECT_FALSE(copy(harmed).ok());
+  }
+}
+
+// Kills: a copy that takes the structs of a plugin that knows fewer fields, or more, for its own.
+TEST(Snapshot, ArraysAreAsWideAsTheirFirstStructSays) {
+  const uint32_t counts[1] = {0};
+  const int32_t page = 0;
+  std::vector<uint64_t> tokens = {5, 6};
+  kv_snapshot snapshot = {};
+  snapshot.page_count = snapshot.group_count = snapshot.page_slots = 1;
+  snapshot.reference_counts = counts;
+  snapshot.prefix_count = 2;
+  constexpr size_t kLeast = offsetof(kv_snapshot_prefix, identity);
+  for (const size_t stride : {kLeast - 8, kLeast, sizeof(kv_snapshot_prefix), size_t{64}}) {
+    std::vector<std::byte> bytes(2 * stride + sizeof(kv_snapshot_prefix), std::byte{0xEE});
+    for (uint64_t i = 0; i < 2; ++i) {
+      const kv_snapshot_prefix prefix = {.struct_bytes = static_cast<uint32_t>(stride),
+                                         .parent = static_cast<int32_t>(i) - 1,
+                                         .tokens = &tokens[i],
+                                         .pages = &page};
+      std::memcpy(bytes.data() + i * stride, &prefix, std::min(stride, sizeof prefix));
+    }
+    snapshot.prefixes = reinterpret_cast<const kv_snapshot_prefix*>(bytes.data());
+    uint64_t numbers = 0;
+    KnownPrefixes known(numbers);
+    const Result<EngineState> state = copy_snapshot(snapshot, known);
+    EXPECT_EQ(state.ok(), stride >= kLeast) << stride;
+    if (!state.ok()) continue;
+    EXPECT_EQ(state->prefixes[1].tokens.all()[0], 6u) << stride;
+    EXPECT_EQ(numbers, 0u) << stride;  // no identity was told
   }
 }
 
