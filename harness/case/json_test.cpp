@@ -147,6 +147,43 @@ TEST(Json, FieldsThatBindEachOtherAreChecked) {
   EXPECT_NE(wrong([](Case& c) { c.mask.causal = static_cast<Causal>(9); }), "");
 }
 
+// Fails when what a case asks of the kernel level goes by in silence where an engine is judged.
+TEST(Json, WhatNoEngineIsToldIsRefused) {
+  const auto said = [](auto change) {
+    Case c;
+    c.engine.emplace();
+    c.ops = {op::Admit{}, op::Step{.rows = {{.append = 1}}}};
+    change(c);
+    const Result<void> checked = check_history(c);
+    return checked.ok() ? std::string() : checked.error().message.substr(0, 24);
+  };
+  EXPECT_EQ(said([](Case&) {}), "");
+  EXPECT_EQ(said([](Case& c) { c.mask.window_left = 3; }), "");
+  EXPECT_EQ(said([](Case& c) { c.exec.graph = true; }), "exec.graph: expected its");
+  EXPECT_EQ(said([](Case& c) { c.exec.variant = "x"; }), "exec.variant: expected i");
+  EXPECT_EQ(said([](Case& c) { c.exec.split_slots = 8; }), "exec.split_slots: expect");
+  EXPECT_EQ(said([](Case& c) { c.exec.cascade_slots = 8; }), "exec.cascade_slots: expe");
+  EXPECT_EQ(said([](Case& c) { c.exec.schedule_seed = 8; }), "exec.schedule_seed: expe");
+  EXPECT_EQ(said([](Case& c) { c.exec.rounding = Rounding::kUp; }), "exec.rounding: expected ");
+  EXPECT_EQ(said([](Case& c) { c.exec.repeat = 2; }), "exec.repeat: expected it");
+  EXPECT_EQ(said([](Case& c) { c.exec.preceding = {"a"}; }), "exec.preceding: expected");
+  EXPECT_EQ(said([](Case& c) { c.pool.layout = CacheLayout::kHeadSlot; }),
+            "pool.layout: expected it");
+  EXPECT_EQ(said([](Case& c) { c.pool.order = PageOrder::kFarApart; }), "pool.order: expected its");
+  EXPECT_EQ(said([](Case& c) { c.pool.poison = Poison::kNan; }), "pool.poison: expected it");
+  EXPECT_EQ(said([](Case& c) { c.mask.encoding = MaskEncoding::kBoolKeep; }),
+            "mask.encoding: expected ");
+  EXPECT_EQ(said([](Case& c) { c.data.overrides.emplace_back(); }), "data.overrides: expected");
+  EXPECT_EQ(said([](Case& c) { c.data.tensors_file = "t"; }), "data.tensors_file: expec");
+  EXPECT_EQ(said([](Case& c) {
+              c.engine->groups = {{.layers = 1}};
+              c.mask.window_left = 3;
+            }),
+            "mask.window_left beside ");
+  EXPECT_EQ(said([](Case& c) { std::get<op::Step>(c.ops[1]).rows[0].pad_left = 1; }),
+            "ops[1].rows[0]: expected");
+}
+
 TEST(Json, LimitsHoldForTheWholeText) {
   const std::string deepest = error_of(std::string(100000, '['));
   EXPECT_EQ(deepest.substr(deepest.size() - 24), "]: nested deeper than 16");

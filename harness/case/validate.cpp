@@ -244,4 +244,41 @@ Result<void> check_case(const Case& c) {
   return {};
 }
 
+Result<void> check_history(const Case& c) {
+  const Case plain;
+  const Pool &pool = c.pool, &own = plain.pool;
+  const Exec &exec = c.exec, &as_it_is = plain.exec;
+  const bool has_groups = c.engine && !c.engine->groups.empty();
+  const std::pair<bool, const char*> means_nothing[] = {
+      {pool.order != own.order, "pool.order"},
+      {pool.layout != own.layout, "pool.layout"},
+      {pool.poison != own.poison, "pool.poison"},
+      {has_groups && c.mask.window_left != -1, "mask.window_left beside engine.groups"},
+      {c.mask.encoding != MaskEncoding::kNone, "mask.encoding"},
+      {!c.data.overrides.empty(), "data.overrides"},
+      {!c.data.tensors_file.empty(), "data.tensors_file"},
+      {!exec.variant.empty(), "exec.variant"},
+      {exec.split_slots != 0, "exec.split_slots"},
+      {exec.cascade_slots != 0, "exec.cascade_slots"},
+      {exec.schedule_seed != 0, "exec.schedule_seed"},
+      {exec.rounding != as_it_is.rounding, "exec.rounding"},
+      {exec.rounding_seed != 0, "exec.rounding_seed"},
+      {exec.repeat != 1, "exec.repeat"},
+      {!exec.preceding.empty(), "exec.preceding"},
+      {exec.graph, "exec.graph"}};
+  for (const auto& [is_given, field] : means_nothing) {
+    if (is_given) return wrong(field, "its default: no engine is told of it", "another value");
+  }
+  for (size_t i = 0; i < c.ops.size(); ++i) {
+    const auto* step = std::get_if<op::Step>(&c.ops[i]);
+    for (size_t r = 0; step != nullptr && r < step->rows.size(); ++r) {
+      if (step->rows[r].pad_left == 0 && step->rows[r].pad_right == 0) continue;
+      return wrong(fmt::format("ops[{}].rows[{}]", i, r), "no padding in an engine's cache",
+                   fmt::format("pad_left {}, pad_right {}", step->rows[r].pad_left,
+                               step->rows[r].pad_right));
+    }
+  }
+  return {};
+}
+
 }  // namespace kv

@@ -10,5 +10,7 @@ namespace kv {
 
 /// An error names the JSON path: "shape.layers: expected ..., got ...".
 Result<void> check_case(const Case& c);
+/// Of a case for the engine level: that it asks for nothing of which no engine is told.
+Result<void> check_history(const Case& c);
 
 }  // namespace kv

@@ -10,6 +10,7 @@
 #include "harness/history/twin.h"
 #include "harness/judge/device_stage.h"
 #include "harness/run/findings.h"
+#include "harness/simt/control/kv_simt_control.h"
 
 namespace kv {
 
@@ -34,6 +35,7 @@ nlohmann::ordered_json history_json(const HistoryStats& s) {
                                  {"value_steps_judged", s.values.steps_judged},
                                  {"value_rows", s.values.rows},
                                  {"value_elements", s.values.elements},
+                                 {"value_rows_unread", s.values.rows_unread},
                                  {"twins", s.twins},
                                  {"twin_rows", s.values.shared},
                                  {"repeated_rows", s.values.repeats}};
@@ -60,6 +62,12 @@ std::string met_text(const HistoryStats& s) {
                      pairs, kOpKinds * kOpKinds, missing);
 }
 
+std::string not_judged(const ValueCounts& v) {
+  if (v.not_offered) return "; the engine has no attention";
+  if (v.rows_unread == 0) return "";
+  return fmt::format("; {} rows not, whose rotated or quantised K and V were gone", v.rows_unread);
+}
+
 }  // namespace
 
 std::string history_text(const HistoryStats& s) {
@@ -76,19 +84,22 @@ std::string history_text(const HistoryStats& s) {
       "against the first run's, {} against its own\n",
       s.operations, s.calls, s.succeeded, s.steps, s.refused, s.exhausted,
       s.not_offered == 0 ? "" : fmt::format(", {} not offered", s.not_offered), s.slots_read,
-      met_text(s), v.steps_judged, v.steps, fraction, v.rows, v.elements,
-      v.not_offered ? "; the engine has no attention" : "", s.twins, v.shared, v.repeats);
+      met_text(s), v.steps_judged, v.steps, fraction, v.rows, v.elements, not_judged(v), s.twins,
+      v.shared, v.repeats);
 }
 
 FrameServer serve_engine(const LoadedPlugin& plugin, const CudaRuntime& runtime) {
-  const auto device_findings = [&runtime] {
-    std::vector<std::string> all;
+  const auto report = [&runtime] {
+    DeviceReport report;
     for (const DeviceFinding& finding : decisive_findings(take_findings(runtime), {})) {
-      all.push_back(fmt::format("{} in kernel {}", finding.message, finding.kernel));
+      std::string text = fmt::format("{} in kernel {}", finding.message, finding.kernel);
+      const bool is_unknown = finding.kind == KV_SIMT_KIND_UNSUPPORTED;
+      if (!is_unknown) report.findings.push_back(std::move(text));
+      if (is_unknown && report.unsupported.empty()) report.unsupported = std::move(text);
     }
-    return all;
+    return report;
   };
-  auto service = std::make_shared<EngineService>(plugin.api->engine, device_findings);
+  auto service = std::make_shared<EngineService>(plugin.api->engine, report);
   return [service](std::span<const std::byte> payload) { return service->serve(payload); };
 }
 

@@ -107,6 +107,9 @@ class Replaying {
       code_ = ExitCode::kVacuous;
     }
     if (!result.finding) return {};
+    if (result.finding->check == CheckClass::kUnsupported) {
+      return unsupported(result.finding->message);
+    }
     KV_ASSIGN_OR_RETURN(const ReplayResult again, replay_once(replay));
     const bool repeats = again.finding && again.finding->message == result.finding->message;
     const HistoryFinding& f = *result.finding;
@@ -184,6 +187,9 @@ class Replaying {
                      done.pages, seconds_since(started)));
     json_["completions"][name] = {
         {"projected", done.projected}, {"steps", done.steps}, {"pages", done.pages}};
+    if (done.finding && done.finding->check == CheckClass::kUnsupported) {
+      return unsupported(done.finding->message);
+    }
     if (done.finding) {
       line("finding",
            fmt::format("{}: {}", check_name(done.finding->check), done.finding->message));

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "harness/core/result.h"
@@ -40,6 +41,12 @@ struct StepOutputs {
   std::vector<std::vector<float>> lses;         // as conventions.lse_layout says
 };
 
+/// What the device beneath says of the code that it was given.
+struct DeviceReport {
+  std::vector<std::string> findings = {};  // that fail a history, in words
+  std::string unsupported = {};            // why it does not run the code at all; "": it does
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -51,8 +58,8 @@ class Engine {
   virtual bool shift_turns() const { return false; }
   /// Of a step that asked for outputs and has ended; given once.
   virtual StepOutputs take_outputs(uint64_t) { return {}; }
-  /// What the device beneath has found since this was last asked, in words.
-  virtual std::vector<std::string> take_device_findings() { return {}; }
+  /// Since this was last asked.
+  virtual DeviceReport take_device_report() { return {}; }
 };
 
 }  // namespace kv

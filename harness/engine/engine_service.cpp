@@ -14,7 +14,7 @@ std::vector<std::byte> EngineService::serve(std::span<const std::byte> payload) 
   } else {
     std::visit([&](const auto& r) { serve(r, reply); }, *request);
   }
-  reply.device_findings = device_findings_();
+  reply.device = device_();
   return encode(reply, told_);
 }
 

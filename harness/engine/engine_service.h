@@ -1,7 +1,7 @@
 // Purpose: the worker's side of an engine that is judged from the parent.
 // Contract: one engine at a time; answers every request, malformed ones with an error. Runs foreign
 // code.
-// Example:  EngineService service(*plugin.api->engine, take); reply = service.serve(payload);
+// Example:  EngineService service(plugin.api->engine, take_report); reply = service.serve(payload);
 #pragma once
 
 #include <functional>
@@ -14,10 +14,9 @@ namespace kv {
 
 class EngineService {
  public:
-  /// `device_findings`: what the device has found since it was last asked. `level` may be null.
-  EngineService(const kv_engine_level* level,
-                std::function<std::vector<std::string>()> device_findings)
-      : level_(level), device_findings_(std::move(device_findings)) {}
+  /// `device`: what it says since it was last asked. `level` may be null.
+  EngineService(const kv_engine_level* level, std::function<DeviceReport()> device)
+      : level_(level), device_(std::move(device)) {}
 
   std::vector<std::byte> serve(std::span<const std::byte> payload);
 
@@ -28,7 +27,7 @@ class EngineService {
   void serve(const request::TakeOutputs& take, EngineReply& reply);
 
   const kv_engine_level* level_;
-  std::function<std::vector<std::string>()> device_findings_;
+  std::function<DeviceReport()> device_;
   Case case_;
   std::unique_ptr<LocalEngine> engine_;
   PagesTold told_;

@@ -155,11 +155,14 @@ template <Of<StepOutputs> S>
 void fields(auto& io, S& x) {
   io(x.outputs), io(x.lses);
 }
+template <Of<DeviceReport> S>
+void fields(auto& io, S& x) {
+  io.texts(x.findings, kTextMax), io.text(x.unsupported, kTextMax);
+}
 template <Of<EngineReply> S>
 void fields(auto& io, S& x) {
   io(x.error), io(x.answer), io(x.target), io(x.draft), io(x.slots), io(x.outputs);
-  io(x.shift_turns);
-  io.texts(x.device_findings, kTextMax);
+  io(x.shift_turns), io(x.device);
 }
 
 // ---------------------------------------------------------------- out and in

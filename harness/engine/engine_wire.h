@@ -44,8 +44,8 @@ struct EngineReply {
   std::optional<EngineState> target, draft;
   std::vector<SlotBytes> slots;
   StepOutputs outputs;
-  uint8_t shift_turns = 0;                   // of create; not 0: it does
-  std::vector<std::string> device_findings;  // since the last reply
+  uint8_t shift_turns = 0;  // of create; not 0: it does
+  DeviceReport device;      // since the last reply
 };
 
 /// Numbered tokens of pages (page_tokens.h) cross once: what one side has told, the other heard,

@@ -49,7 +49,7 @@ EngineReply reply() {
                      .value_scales = {2.0f, 3.0f}});
   r.shift_turns = 1;
   r.outputs = {.outputs = {{std::byte{1}, std::byte{2}}, {}}, .lses = {{1.5f}, {}}};
-  r.device_findings = {"a race"};
+  r.device = {.findings = {"a race"}, .unsupported = "wgmma"};
   return r;
 }
 
@@ -77,6 +77,8 @@ TEST(EngineWire, RoundTrips) {
   EXPECT_EQ(back->slots[0].key_scales, reply().slots[0].key_scales);
   EXPECT_EQ(back->slots[0].value_scales, reply().slots[0].value_scales);
   EXPECT_EQ(back->shift_turns, 1);
+  EXPECT_EQ(back->device.findings, reply().device.findings);
+  EXPECT_EQ(back->device.unsupported, "wgmma");
 }
 
 TEST(EngineWire, WhatIsCutOrLongerIsNothing) {

@@ -1,5 +1,9 @@
 #include "harness/engine/remote_engine.h"
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "harness/case/json.h"
 
 namespace kv {
@@ -21,9 +25,7 @@ EngineReply RemoteEngine::ask(const EngineRequest& request) {
     if (const auto* frame = std::get_if<Frame>(&event)) {
       auto decoded = decode_engine_reply(frame->payload, heard_);
       if (frame->type == FrameType::kEnd && decoded && is_sound(*decoded)) {
-        for (const std::string& finding : decoded->device_findings) {
-          device_findings_.push_back(finding);
-        }
+        note(decoded->device);
         return std::move(*decoded);
       }
       ending_ = "damaged what it sent";
@@ -40,9 +42,17 @@ EngineReply RemoteEngine::ask(const EngineRequest& request) {
   return reply;
 }
 
+void RemoteEngine::note(DeviceReport& report) {
+  std::ranges::move(report.findings, std::back_inserter(device_.findings));
+  if (device_.unsupported.empty()) device_.unsupported = std::move(report.unsupported);
+}
+
 Result<void> RemoteEngine::create(const Case& c) {
   heard_ = {};
   const EngineReply reply = ask(request::Create{case_to_json(c)});
+  // A fault of the device weighs more than what it does not know.
+  const bool is_unknown = device_.findings.empty() && !device_.unsupported.empty();
+  if (reply.error && is_unknown) return unsupported(device_.unsupported);
   if (reply.error) return *reply.error;
   shift_turns_ = reply.shift_turns != 0;
   return {};
@@ -69,8 +79,6 @@ StepOutputs RemoteEngine::take_outputs(uint64_t step) {
   return ask(request::TakeOutputs{step}).outputs;
 }
 
-std::vector<std::string> RemoteEngine::take_device_findings() {
-  return std::exchange(device_findings_, {});
-}
+DeviceReport RemoteEngine::take_device_report() { return std::exchange(device_, {}); }
 
 }  // namespace kv

@@ -25,18 +25,19 @@ class RemoteEngine final : public Engine {
   std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) override;
   StepOutputs take_outputs(uint64_t step) override;
   bool shift_turns() const override { return shift_turns_; }
-  std::vector<std::string> take_device_findings() override;
+  DeviceReport take_device_report() override;
 
   bool worker_ended() const { return !ending_.empty(); }
   const std::string& ending() const { return ending_; }
 
  private:
   EngineReply ask(const EngineRequest& request);
+  void note(DeviceReport& report);
 
   WorkerProcess& worker_;
   EngineReply last_;  // of perform
   PagesHeard heard_;
-  std::vector<std::string> device_findings_;
+  DeviceReport device_;
   std::string ending_;
   bool shift_turns_ = false;
 };

@@ -34,6 +34,8 @@ std::string_view check_name(CheckClass check) {
       return "values";
     case CheckClass::kEcho:
       return "echo";
+    case CheckClass::kUnsupported:
+      return "unsupported";
   }
   return "?";
 }

@@ -50,12 +50,16 @@ MaybeFinding HistoryJudge::perform(const Op& op, const Told* told) {
   last_kind_ = kind;
   ++stats_.operations;
   MaybeFinding found = perform_now(op, told);
-  stats_.slots_read = provenance_.slots_read();
-  stats_.counters = state_.counters;
-  stats_.values = values_.counts();
+  take_stats();
   if (found) found->op_index = op_index_;
   ++op_index_;
   return found;
+}
+
+void HistoryJudge::take_stats() {
+  stats_.slots_read = provenance_.slots_read();
+  stats_.counters = state_.counters;
+  stats_.values = values_.counts();
 }
 
 MaybeFinding HistoryJudge::perform_now(const Op& op, const Told* told) {
@@ -68,10 +72,7 @@ MaybeFinding HistoryJudge::perform_now(const Op& op, const Told* told) {
   stats_.exhausted += answer.status == CallStatus::kExhausted;
   stats_.not_offered += answer.status == CallStatus::kUnsupported;
   stats_.steps += answer.status == CallStatus::kOk && std::get_if<call::Step>(&planned->call);
-  MaybeFinding found;
-  if (const auto device = engine_.take_device_findings(); !device.empty()) {
-    found = HistoryFinding{.check = CheckClass::kDevice, .message = device.front()};
-  }
+  MaybeFinding found = check_device();
   if (!found) found = check_answer(*planned, answer);
   if (!found) found = check_admitted(*planned, answer);
   if (!found) {
@@ -82,8 +83,11 @@ MaybeFinding HistoryJudge::perform_now(const Op& op, const Told* told) {
     found = check_state(*planned, answer);
     if (!found) found = check_budget(model_);
   }
-  if (!found) found = check_bytes();
+  if (!found) found = check_bytes(*planned, answer);
   if (!found) found = check_values(*planned, answer);
+  // What the device did late, when bytes were read, explains what they are.
+  const bool is_device = found && found->check == CheckClass::kDevice;
+  if (auto device = check_device(); device && !is_device) found = std::move(device);
   if (settings_.record) record(*planned, answer);
   if (found) found->operation = describe(planned->call);
   return found;
@@ -103,10 +107,27 @@ Answer HistoryJudge::perform_call(Planned& planned) {
   return engine_.perform(planned.call);
 }
 
+MaybeFinding HistoryJudge::check_device() {
+  DeviceReport report = engine_.take_device_report();
+  if (!report.findings.empty()) {
+    return HistoryFinding{.check = CheckClass::kDevice,
+                          .message = std::move(report.findings.front())};
+  }
+  if (report.unsupported.empty()) return std::nullopt;
+  return HistoryFinding{.check = CheckClass::kUnsupported,
+                        .message = std::move(report.unsupported)};
+}
+
+// Bytes before values: what rows attended to is looked at before their outputs are.
 MaybeFinding HistoryJudge::check_values(const Planned& planned, const Answer& answer) {
-  const auto* step = std::get_if<call::Step>(&planned.call);
-  if (step != nullptr && step->wants_outputs && answer.status == CallStatus::kOk) {
-    values_.note(model_, *step, answer.step);
+  if (answer.status == CallStatus::kOk) {
+    values_.outdate(planned.call);
+    const auto* step = std::get_if<call::Step>(&planned.call);
+    if (step != nullptr && step->wants_outputs) values_.note(model_, *step, answer.step);
+  }
+  const std::vector<Touched> due = values_.due(model_);
+  if (!due.empty()) {
+    if (auto found = check_slots(due, false)) return found;
   }
   return values_.judge(model_, engine_);
 }

@@ -87,6 +87,7 @@ class HistoryJudge {
 
  private:
   MaybeFinding perform_now(const Op& op, const Told* told);
+  void take_stats();
   void keep(const Op& op, const Planned& planned);
   Answer perform_call(Planned& planned);
   MaybeFinding check_values(const Planned& planned, const Answer& answer);
@@ -97,7 +98,9 @@ class HistoryJudge {
   MaybeFinding check_state(const Planned& planned, const Answer& answer);
   MaybeFinding check_fence(const Planned& planned, const Answer& answer);
   MaybeFinding check_draft();
-  MaybeFinding check_bytes();
+  MaybeFinding check_device();
+  MaybeFinding check_bytes(const Planned& planned, const Answer& answer);
+  std::vector<Touched> touched_by(const Planned& planned, const Answer& answer) const;
   MaybeFinding check_all_bytes();
   MaybeFinding check_slots(std::span<const Touched> touched, bool all_prefixes);
   MaybeFinding check_empty() const;

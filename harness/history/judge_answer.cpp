@@ -133,7 +133,20 @@ MaybeFinding HistoryJudge::check_admitted(const Planned& planned, const Answer& 
   return std::nullopt;
 }
 
-MaybeFinding HistoryJudge::check_bytes() {
+// What the model knows to be touched; of a step that copied pages (copy on write) all that its rows
+// hold.
+std::vector<Touched> HistoryJudge::touched_by(const Planned& planned, const Answer& answer) const {
+  const auto* step = std::get_if<call::Step>(&planned.call);
+  const bool copied = !(step != nullptr && step->draft ? draft_ : state_).copies.empty();
+  if (step == nullptr || answer.status != CallStatus::kOk || !copied) return model_.touched();
+  std::vector<Touched> all;
+  for (const call::StepRow& row : step->rows) {
+    all.push_back({row.request, step->draft, 0, row.length + row.append});
+  }
+  return all;
+}
+
+MaybeFinding HistoryJudge::check_bytes(const Planned& planned, const Answer& answer) {
   if (!model_.in_flight().empty()) {
     check_everything_ = true;  // when it has ended
     return std::nullopt;
@@ -141,7 +154,7 @@ MaybeFinding HistoryJudge::check_bytes() {
   if (check_everything_ || stats_.operations % settings_.everything_every == 0) {
     return check_all_bytes();
   }
-  return check_slots(model_.touched(), false);
+  return check_slots(touched_by(planned, answer), false);
 }
 
 MaybeFinding HistoryJudge::check_slots(std::span<const Touched> touched, bool all_prefixes) {
@@ -196,11 +209,13 @@ MaybeFinding HistoryJudge::finish() {
   const auto epilogue = [this](const Op& op) {
     MaybeFinding found = perform_now(op, nullptr);
     if (found) found->op_index = op_index_;
+    take_stats();
     return found;
   };
   const auto finding = [this](MaybeFinding found) {
+    if (auto device = check_device()) found = std::move(device);
     if (found) found->op_index = op_index_;
-    stats_.slots_read = provenance_.slots_read();
+    take_stats();
     return found;
   };
   if (auto found = epilogue(op::FailAllocation{0})) return found;

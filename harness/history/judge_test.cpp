@@ -61,6 +61,55 @@ TEST(Judge, WhatAnEngineDeclinesIsCounted) {
   EXPECT_GT(done.steps, 100U);
 }
 
+/// Its device says something at the fourth call, or when bytes are read after it.
+class Reporting final : public Engine {
+ public:
+  Reporting(const Case& c, DeviceReport report, bool late)
+      : inner_(c, Fault::kNone), report_(std::move(report)), is_late_(late) {}
+  Answer perform(const Call& call) override {
+    ++calls_;
+    return inner_.perform(call);
+  }
+  std::vector<SlotBytes> read(CacheKind cache, std::span<const SlotPlace> places) override {
+    was_read_ = calls_ >= 4;
+    if (was_read_ && is_late_) return std::vector<SlotBytes>(places.size());  // no bytes
+    return inner_.read(cache, places);
+  }
+  Result<EngineState> snapshot(CacheKind cache) override { return inner_.snapshot(cache); }
+  DeviceReport take_device_report() override {
+    if (calls_ < 4 || (is_late_ && !was_read_)) return {};
+    return std::exchange(report_, {});
+  }
+
+ private:
+  PlainEngine inner_;
+  DeviceReport report_;
+  bool is_late_, was_read_ = false;
+  int calls_ = 0;
+};
+
+// Fails when code that the device does not know is held against the engine, or hides a fault; or
+// when bytes are blamed for what the device said while they were read.
+TEST(Judge, WhatTheDeviceSaysDecides) {
+  Case c;
+  c.engine = EngineLevel{.context_limit = 64};
+  c.ops = {op::Admit{.prompt_tokens = 3}, op::Step{.rows = {{.append = 3}}}, op::Evict{1},
+           op::Evict{1}};
+  const auto check_of = [&c](const DeviceReport& report, bool late) {
+    Reporting engine(c, report, late);
+    const HistoryResult result = run_history(c, engine, {.everything_every = 1});
+    if (!result.finding) return std::string("nothing");
+    return std::string(check_name(result.finding->check)) + ": " + result.finding->message;
+  };
+  for (const bool late : {false, true}) {
+    EXPECT_EQ(check_of({.unsupported = "wgmma"}, late), "unsupported: wgmma") << late;
+    EXPECT_EQ(check_of({.findings = {"a race"}}, late), "device: a race") << late;
+    EXPECT_EQ(check_of({.findings = {"a race"}, .unsupported = "wgmma"}, late), "device: a race")
+        << late;
+  }
+  EXPECT_EQ(check_of({}, false), "nothing");
+}
+
 struct Planted {
   Fault fault;
   std::vector<CheckClass> expected;  // of the first finding of a history

@@ -85,6 +85,8 @@ Result<HistoryResult> run_with_twin(const Case& c, const MakeEngine& make, Judge
   settings.value_steps = 0;
   echo.begin_twin(c.exec.relation);
   HistoryResult second = run_twin(twin, **again, settings);
+  // Code that the device does not know, and that the case itself did not come to.
+  if (second.finding && second.finding->check == CheckClass::kUnsupported) return first;
   first.stats.twins = 1;
   first.stats.twin_operations = second.stats.operations;
   first.stats.values.repeats = second.stats.values.repeats;

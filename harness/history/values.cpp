@@ -18,12 +18,7 @@ namespace {
 
 constexpr uint64_t kSampleUse = 0x76616c756573;  // "values": this use of the data seed
 constexpr double kLog2e = 0x1.71547652b82fep+0;
-
-// What the reference is told here is all that the attention depends on.
-bool is_plain(const Shape& s) {
-  return s.rope.pairing == RopePairing::kNone && s.kv_scale == KvScale::kNone &&
-         dtype_bytes(s.kv_dtype) > 1;
-}
+constexpr size_t kWaitingMax = 32;  // steps whose outputs nobody has asked for
 
 }  // namespace
 
@@ -32,6 +27,7 @@ ValueCounts& ValueCounts::operator+=(const ValueCounts& other) {
   steps_judged += other.steps_judged;
   rows += other.rows;
   elements += other.elements;
+  rows_unread += other.rows_unread;
   repeats += other.repeats;
   shared += other.shared;
   not_offered = not_offered || other.not_offered;
@@ -42,9 +38,11 @@ Values::Values(const Case& c, double fraction, const Conventions& conventions, E
     : case_(c),
       content_(c),
       groups_(cache_groups(c)),
-      fraction_(is_plain(c.shape) ? fraction : 0),
+      fraction_(fraction),
       conventions_(conventions),
       echo_(echo),
+      stored_(c.shape),
+      is_plain_(!stored_.changes(false)),
       profile_(reference::resolve_profile({.shape = c.shape})) {}
 
 bool Values::wants(const call::Step& step) {
@@ -87,11 +85,12 @@ void Values::note(const Model& model, const call::Step& step, uint64_t number) {
 MaybeFinding Values::judge(const Model& model, Engine& engine) {
   const auto& flying = model.in_flight();
   MaybeFinding found;
+  if (!flying.empty() && noted_.size() <= kWaitingMax) return found;
   std::erase_if(noted_, [&](const Step& step) {
     const bool flies = std::any_of(flying.begin(), flying.end(),
                                    [&](const FlyingStep& f) { return f.number == step.number; });
     if (flies || found) return false;
-    found = judge_step(step, engine);
+    found = judge_step(step, model, engine);
     return true;
   });
   return found;
@@ -109,7 +108,7 @@ int64_t Values::window_left(const Step& step, uint32_t layer) const {
   return groups_[group].window_left;
 }
 
-MaybeFinding Values::judge_step(const Step& step, Engine& engine) {
+MaybeFinding Values::judge_step(const Step& step, const Model& model, Engine& engine) {
   const StepOutputs seen = engine.take_outputs(step.number);
   const auto& outputs = seen.outputs;
   const uint32_t layers = step.draft ? case_.engine->draft_layers : case_.shape.layers;
@@ -140,8 +139,9 @@ MaybeFinding Values::judge_step(const Step& step, Engine& engine) {
                  .queries = queries};
     for (const Row& row : step.rows) {
       at.row = &row;
+      at.is_held = model.in_flight().empty() && is_held(row, model);
       MaybeFinding found;
-      if (step.judged && !row.is_gone) found = judge_layer(at);
+      if (step.judged && !row.is_gone) found = judge_layer(at, engine);
       if (!found && echo_ != nullptr && !row.is_gone) found = hear(step, at);
       if (found) {
         found->message = fmt::format("step {}, {}", step.number, found->message);
@@ -154,24 +154,21 @@ MaybeFinding Values::judge_step(const Step& step, Engine& engine) {
   return std::nullopt;
 }
 
-MaybeFinding Values::judge_layer(const LayerRows& at) {
+MaybeFinding Values::judge_layer(const LayerRows& at, Engine& engine) {
   const Row& row = *at.row;
-  const size_t length = row.slots.size();
-  keys_.resize(length * content_.key_bytes());
-  values_.resize(length * content_.value_bytes());
-  queries_.resize(size_t{row.queries} * content_.query_bytes());
-  const auto part = [](std::vector<std::byte>& all, size_t index, size_t bytes) {
-    return std::span(all).subspan(index * bytes, bytes);
-  };
-  for (size_t i = 0; i < length && row.queries > 0; ++i) {
-    content_.key(row.slots[i], at.layer, part(keys_, i, content_.key_bytes()));
-    content_.value(row.slots[i], at.layer, part(values_, i, content_.value_bytes()));
+  if (row.queries == 0) return std::nullopt;
+  const size_t length = row.slots.size(), query_bytes = content_.query_bytes();
+  if (is_plain_) {
+    make_content(at);
+  } else {
+    read_held(at, engine);
   }
+  queries_.resize(row.queries * query_bytes);
   const std::vector<uint8_t> real(length, 1);
   std::vector<std::vector<uint8_t>> visible;
   for (uint32_t q = 0; q < row.queries; ++q) {
     content_.query(row.slots[length - row.queries + q], at.layer,
-                   part(queries_, q, content_.query_bytes()));
+                   std::span(queries_).subspan(q * query_bytes, query_bytes));
     visible.push_back(reference::visible_keys({.causal = case_.mask.causal,
                                                .window_left = at.window_left,
                                                .window_right = case_.mask.window_right,
@@ -181,7 +178,7 @@ MaybeFinding Values::judge_layer(const LayerRows& at) {
                                                .tree_parents = row.tree_parents},
                                               q));
   }
-  for (uint32_t head = 0; head < case_.shape.kv_heads && row.queries > 0; ++head) {
+  for (uint32_t head = 0; head < case_.shape.kv_heads; ++head) {
     if (auto found = judge_head(at, head, visible)) return found;
   }
   return std::nullopt;
@@ -192,26 +189,27 @@ MaybeFinding Values::judge_head(const LayerRows& at, uint32_t kv_head,
   const Shape& s = case_.shape;
   const Row& row = *at.row;
   const size_t length = row.slots.size(), group = s.query_heads / s.kv_heads;
-  const size_t key_row = content_.key_bytes() / s.kv_heads;
-  const size_t value_row = content_.value_bytes() / s.kv_heads;
   const size_t query_row = content_.query_bytes() / s.query_heads;
-  std::vector<const std::byte*> keys, values;
+  const HeadCache cache = head_cache(kv_head);
   std::vector<Got> got;
-  for (size_t i = 0; i < length; ++i) {
-    keys.push_back(keys_.data() + i * content_.key_bytes() + kv_head * key_row);
-    values.push_back(values_.data() + i * content_.value_bytes() + kv_head * value_row);
-  }
   std::vector<reference::QueryRow> rows;
+  std::vector<reference::RotatedRow> rotated;
+  rotated.reserve(row.queries * group);
   std::vector<std::pair<uint64_t, size_t>> places;  // slot, query head
   for (uint32_t q = 0; q < row.queries; ++q) {
     const size_t slot = length - row.queries + q;
     const bool in_tree = !row.tree_parents.empty() && slot + row.append >= length;
     const bool moved = row.slots[slot].position != row.position_offset + static_cast<int64_t>(slot);
     if (moved && !in_tree) continue;
+    if (sees_unread(visible[q])) {
+      counts_.rows_unread += group;
+      continue;
+    }
     for (size_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
       rows.push_back({.query = queries_.data() + (q * s.query_heads + head) * query_row,
                       .visible = visible[q],
                       .anchor = static_cast<int64_t>(slot)});
+      if (stored_.rotates()) rotate(row.slots[slot].position, rows.back(), rotated.emplace_back());
       const HeadPlace place{at.layer.layer + (at.layer.draft ? s.layers : 0),
                             static_cast<uint32_t>(head)};
       if (s.alibi) rows.back().alibi_slope = alibi_slope(case_, place);
@@ -223,10 +221,10 @@ MaybeFinding Values::judge_head(const LayerRows& at, uint32_t kv_head,
     }
   }
   const reference::HeadBlock block{.shape = reference::head_shape(s),
-                                   .keys = keys,
-                                   .values = values,
-                                   .key_scales = {},
-                                   .value_scales = {},
+                                   .keys = cache.keys,
+                                   .values = cache.values,
+                                   .key_scales = cache.key_scales,
+                                   .value_scales = cache.value_scales,
                                    .rows = rows};
   if (rows.empty()) return std::nullopt;
   const auto& estimate = estimator_.run(block, profile_);
@@ -329,6 +327,7 @@ MaybeFinding Values::hear(const Step& step, const LayerRows& at) {
 // that is promised to make no difference.
 uint64_t Values::echo_key(const Row& row, uint32_t query, ContentLayer layer) const {
   const size_t length = row.slots.size(), own = length - row.queries + query;
+  const size_t page_slots = case_.pool.page_slots;
   Hasher hasher;
   hasher.add(uint64_t{layer.layer} << 1 | layer.draft);
   if ((conventions_.promises & KV_PROMISE_CHUNK) == 0) {
@@ -353,6 +352,10 @@ uint64_t Values::echo_key(const Row& row, uint32_t query, ContentLayer layer) co
     hasher.add(uint64_t{slot});
     hasher.add(row.slots[slot].history);
     hasher.add(row.slots[slot].position);
+    // A branch that the query does not see may have been the first of its page.
+    if (case_.shape.kv_scale == KvScale::kPage) {
+      hasher.add(row.slots[slot / page_slots * page_slots].history);
+    }
   }
   return hasher.digest();
 }

@@ -40,7 +40,9 @@ void drop_homeless_overrides(Case& c) {
 namespace {
 
 // A history is lawful whatever its operations do: what they may not do has to be refused.
-bool is_lawful(const Case& c) { return c.engine ? check_case(c).ok() : Timeline::create(c).ok(); }
+bool is_lawful(const Case& c) {
+  return c.engine ? check_case(c).ok() && check_history(c).ok() : Timeline::create(c).ok();
+}
 
 }  // namespace
 

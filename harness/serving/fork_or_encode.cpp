@@ -33,9 +33,7 @@ class Recorder final : public Engine {
   }
   bool shift_turns() const override { return engine_.shift_turns(); }
   StepOutputs take_outputs(uint64_t) override { return std::move(kept_); }
-  std::vector<std::string> take_device_findings() override {
-    return engine_.take_device_findings();
-  }
+  DeviceReport take_device_report() override { return engine_.take_device_report(); }
 
   void finish(Completions& out) {
     out.projected = projected_;

@@ -104,18 +104,39 @@ void AttendingEngine::attend_row(const call::StepRow& row, uint32_t q, ContentLa
   }
   const auto cache = at.draft ? CacheKind::kDraft : CacheKind::kTarget;
   const auto held = plain_.read(cache, places);
-  std::vector<std::byte> bytes(content_.query_bytes());
-  content_.query({.history = row.histories[told],
-                  .previous = row.previous[told],
-                  .position = offset(cache, row.request) + position},
-                 at, bytes);
   const uint32_t heads = s.query_heads, dim = s.head_dim_k;
-  std::vector<double> query(heads * dim);
-  decode_row(s.query_dtype, bytes.data(), query.size(), query.data());
+  const std::vector<double> query = query_of({.history = row.histories[told],
+                                              .previous = row.previous[told],
+                                              .position = offset(cache, row.request) + position},
+                                             at);
   for (uint32_t h = 0; h < heads; ++h) {
     const uint32_t layer = at.layer + (at.draft ? s.layers : 0);
     append_head(held, places, {std::span(query).subspan(h * dim, dim), {layer, h}, slot}, out);
   }
+}
+
+std::vector<double> AttendingEngine::query_of(const StoredToken& token, ContentLayer at) const {
+  const Shape& s = case_.shape;
+  std::vector<std::byte> bytes(content_.query_bytes());
+  content_.query(token, at, bytes);
+  std::vector<double> query(size_t{s.query_heads} * s.head_dim_k);
+  decode_row(s.query_dtype, bytes.data(), query.size(), query.data());
+  const bool turns = s.rope.pairing != RopePairing::kNone && wrong_ != Wrong::kQueryNotTurned;
+  const int64_t position = token.position + (wrong_ == Wrong::kQueryTurnedTooFar ? 1 : 0);
+  for (uint32_t head = 0; turns && head < s.query_heads; ++head) {
+    const auto row = std::span(query).subspan(size_t{head} * s.head_dim_k, s.head_dim_k);
+    std::ranges::copy(rotator_.rotate(position, row).value, row.begin());
+  }
+  return query;
+}
+
+// Of K and V of a slot.
+std::pair<double, double> AttendingEngine::scales_of(const std::vector<SlotBytes>& held,
+                                                     size_t slot, uint32_t kv_head) const {
+  if (!content_.has_scales()) return {1, 1};
+  const SlotBytes& from = wrong_ == Wrong::kScaleOfNewest ? held.back() : held[slot];
+  const float key = from.key_scales[kv_head];
+  return {key, wrong_ == Wrong::kValueByKeyScale ? key : from.value_scales[kv_head]};
 }
 
 void AttendingEngine::append_head(const std::vector<SlotBytes>& held,
@@ -131,7 +152,7 @@ void AttendingEngine::append_head(const std::vector<SlotBytes>& held,
     decode_row(s.kv_dtype, slot.key.data() + kv_head * bytes, s.head_dim_k, row.data());
     double score = 0;
     for (uint32_t i = 0; i < s.head_dim_k; ++i) score += row[i] * asking.query[i];
-    score *= scale;
+    score *= scale * scales_of(held, weights.size(), kv_head).first;
     if (s.softcap > 0) score = s.softcap * std::tanh(score / s.softcap);
     const auto distance = asking.slot - static_cast<int64_t>(places[weights.size()].slot);
     if (s.alibi) score -= alibi_slope(case_, asking.head) * static_cast<double>(distance);
@@ -142,7 +163,8 @@ void AttendingEngine::append_head(const std::vector<SlotBytes>& held,
   for (size_t j = 0; j < held.size(); ++j) {
     const size_t bytes = held[j].value.size() / s.kv_heads;
     decode_row(s.kv_dtype, held[j].value.data() + kv_head * bytes, s.head_dim_v, row.data());
-    for (uint32_t i = 0; i < s.head_dim_v; ++i) sums[i] += weights[j] / total * row[i];
+    const double weight = weights[j] / total * scales_of(held, j, kv_head).second;
+    for (uint32_t i = 0; i < s.head_dim_v; ++i) sums[i] += weight * row[i];
   }
   const double lse = std::log(total) * (wrong_ == Wrong::kBaseTwo ? 1.4426950408889634 : 1);
   const auto rounded = static_cast<float>(lse);

@@ -11,6 +11,7 @@
 
 #include "harness/case/head_inputs.h"
 #include "harness/history/testing/plain_engine.h"
+#include "reference/rope.h"
 
 namespace kv {
 
@@ -22,6 +23,11 @@ enum class Wrong : uint8_t {
   kUnwritten,
   kMissing,  // a layer
   kBaseTwo,  // LSE
+  // Where append rotates or quantises:
+  kQueryTurnedTooFar,  // by one position
+  kQueryNotTurned,
+  kValueByKeyScale,  // V is dequantised by the scale of K
+  kScaleOfNewest,    // all codes by the scale of the newest slot that is seen
   // One unit in the last place of the LSE, of ...
   kInCompany,      // steps with more than one row
   kAfterTruncate,  // requests that took something back
@@ -33,8 +39,8 @@ enum class Wrong : uint8_t {
 
 class AttendingEngine final : public Engine {
  public:
-  AttendingEngine(const Case& c, Wrong wrong)
-      : case_(c), wrong_(wrong), content_(c), plain_(c, Fault::kNone) {}
+  AttendingEngine(const Case& c, Wrong wrong, Fault fault = Fault::kNone)
+      : case_(c), wrong_(wrong), content_(c), plain_(c, fault), rotator_(c.shape.rope, {}) {}
 
   Answer perform(const Call& call) override;
   Result<EngineState> snapshot(CacheKind cache) override { return plain_.snapshot(cache); }
@@ -63,6 +69,9 @@ class AttendingEngine final : public Engine {
   };
   void append_head(const std::vector<SlotBytes>& held, const std::vector<SlotPlace>& places,
                    const Asking& asking, const Out& row_out) const;
+  std::vector<double> query_of(const StoredToken& token, ContentLayer at) const;
+  std::pair<double, double> scales_of(const std::vector<SlotBytes>& held, size_t slot,
+                                      uint32_t kv_head) const;
   int64_t offset(CacheKind cache, RequestId request) {
     return plain_.snapshot(cache)->find(request)->position_offset;
   }
@@ -71,6 +80,7 @@ class AttendingEngine final : public Engine {
   Wrong wrong_;
   Content content_;
   PlainEngine plain_;
+  reference::Rotator rotator_;
   std::map<uint64_t, StepOutputs> outputs_;
   std::set<RequestId> marked_;
   bool cancelled_ = false;
