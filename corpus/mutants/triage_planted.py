@@ -6,7 +6,7 @@ every time; explain leaves no bug out of a set that it prints: the names that ar
 in named.json, none for a bug that the catalogue has no word for. It names, alone or among three,
 SHARE of all. One line of JSON for each bug in FOLDER/triaged.jsonl; what is there for the same
 plugin and the same kverify is not done again. Exit 1 when that does not hold, 2 for bad input, 3
-when `check` cannot run. A measurement, not a test: explain named 23 of 57 when it was written.
+when `check` cannot run. A measurement, not a test: see README.md for its result.
 Usage: triage_planted.py KVERIFY FOLDER_OF_MUTANTS FOLDER [NAME...]
 """
 import hashlib

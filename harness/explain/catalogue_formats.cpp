@@ -4,6 +4,38 @@
 namespace kv {
 namespace {
 
+int64_t position_of(const Scene& s, const RowAt& at) {
+  const int64_t slot = query_slot(s.step().rows[at.row], at.query);
+  return slot_or_tokenless(s.c(), s.sequence(at.row), slot).position;
+}
+
+// One position for several rows, or another count of theirs.
+void query_position_hypotheses(std::vector<Hypothesis>& out) {
+  out.push_back({"query-position-of-batch-first",
+                 "every query is turned to the position of the first query of the batch",
+                 [](const Scene& s, const RowAt& at, Reading& r) {
+                   r.position_shift = position_of(s, s.row_of_token(0, at)) - position_of(s, at);
+                 }});
+  out.push_back({"query-position-of-first",
+                 "every query is turned to the position of the first query of its request",
+                 [](const Scene& s, const RowAt& at, Reading& r) {
+                   RowAt first = at;
+                   first.query = 0;
+                   r.position_shift = position_of(s, first) - position_of(s, at);
+                 }});
+  out.push_back({"query-position-in-step",
+                 "every query is turned to its number in the step, not to its position",
+                 [](const Scene& s, const RowAt& at, Reading& r) {
+                   r.position_shift = int64_t{at.query} - position_of(s, at);
+                 }});
+  out.push_back({"query-position-of-slot",
+                 "every query is turned to the number of its slot, PAD counted",
+                 [](const Scene& s, const RowAt& at, Reading& r) {
+                   const int64_t slot = query_slot(s.step().rows[at.row], at.query);
+                   r.position_shift = slot - position_of(s, at);
+                 }});
+}
+
 void rope_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
   const Rope& rope = scene.c().shape.rope;
   const bool neox = rope.pairing == RopePairing::kNeox;
@@ -28,6 +60,7 @@ void rope_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
                      r.rope.dims = static_cast<uint32_t>(dims);
                    }});
   }
+  query_position_hypotheses(out);
   out.push_back({"query-position-offset-ignored",
                  "queries are turned as if their request's position offset were 0",
                  [](const Scene& s, const RowAt& at, Reading& r) {

@@ -66,6 +66,37 @@ void alibi_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
   }
 }
 
+/// Splits of the row's slots, or those of them of which it sees something.
+uint32_t splits_of(const Scene& s, const RowAt& at, uint32_t size, bool seen, const Reading& r) {
+  const uint32_t length = s.step().rows[at.row].kv_length;
+  if (!seen) return (length + size - 1) / size;
+  uint32_t splits = 0;
+  for (uint32_t first = 0; first < length; first += size) {
+    const auto begin = r.copies.begin() + first;
+    const auto end = r.copies.begin() + std::min(first + size, length);
+    splits += std::any_of(begin, end, [](uint32_t copies) { return copies > 0; });
+  }
+  return splits;
+}
+
+void add_sinks_of_splits(uint32_t size, std::vector<Hypothesis>& out) {
+  for (const bool once_more : {false, true}) {
+    for (const bool seen : {false, true}) {
+      out.push_back(of_family(
+          once_more ? "sink-per-split-and-row" : "sink-per-split", std::to_string(size),
+          std::string("the sink is counted once in each split of {} keys") +
+              (once_more ? ", and once more for the row" : ""),
+          [=](const Scene& s, const RowAt& at, Reading& r) {
+            const uint32_t splits = splits_of(s, at, size, seen, r);
+            const bool divided = splits_of(s, at, size, false, r) > 1;
+            if (divided && splits + once_more > 1)
+              add_to_sink(r, reference::log_at_least_one(splits + once_more));
+          },
+          seen ? "seen" : ""));
+    }
+  }
+}
+
 void sink_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
   out.push_back({"sink-missing", "the sink is left out",
                  [](const Scene&, const RowAt&, Reading& r) { r.sink.reset(); }});
@@ -97,16 +128,7 @@ void sink_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
                      add_to_sink(r, reference::log_at_least_one(copies));
                    }});
   }
-  for (const uint32_t size : split_sizes(scene)) {
-    const std::string keys = std::to_string(size);
-    out.push_back({"sink-per-split:" + keys,
-                   "the sink is counted once in each split of " + keys + " keys",
-                   [size](const Scene& s, const RowAt& at, Reading& r) {
-                     const uint32_t length = s.step().rows[at.row].kv_length;
-                     const uint32_t splits = (length + size - 1) / size;
-                     if (splits > 1) add_to_sink(r, reference::log_at_least_one(splits));
-                   }});
-  }
+  for (const uint32_t size : split_sizes(scene)) add_sinks_of_splits(size, out);
 }
 
 }  // namespace

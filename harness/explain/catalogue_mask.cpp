@@ -8,19 +8,26 @@ namespace {
 
 constexpr uint32_t kSingleKeysMax = 64;  // longest cache in which every single key is suspected
 
-// Sets the visible slots of a row by a rule over slots, PAD apart.
+// Sets the visible slots of a row by a rule over slots; PAD, tree and mask tensor apart.
 template <class Sees>
 void see(const Scene& scene, const RowAt& at, Reading& r, Sees sees) {
   const Sequence& sequence = scene.sequence(at.row);
-  for (size_t s = 0; s < sequence.slots.size(); ++s) {
-    r.copies[s] = !sequence.slots[s].pad && sees(static_cast<int64_t>(s)) ? 1 : 0;
+  const std::vector<uint8_t> tensors = scene.shown_by_tensors(at);
+  for (size_t s = 0; s < tensors.size(); ++s) {
+    const bool shown = !sequence.slots[s].pad && tensors[s] != 0;
+    r.copies[s] = shown && sees(static_cast<int64_t>(s)) ? 1 : 0;
   }
+}
+
+/// The slot that the row's window is measured from.
+int64_t anchor_of(const Scene& scene, const RowAt& at) {
+  const bool open = scene.c().mask.causal == Causal::kNone;
+  return open ? query_slot(scene.step().rows[at.row], at.query) : scene.limit(at);
 }
 
 bool in_window(const Scene& scene, const RowAt& at, int64_t slot) {
   const Mask& mask = scene.c().mask;
-  const PlannedRow& row = scene.step().rows[at.row];
-  const int64_t anchor = mask.causal == Causal::kNone ? query_slot(row, at.query) : scene.limit(at);
+  const int64_t anchor = anchor_of(scene, at);
   return (mask.window_left < 0 || slot >= anchor - mask.window_left) &&
          (mask.window_right < 0 || slot <= anchor + mask.window_right);
 }
@@ -45,9 +52,7 @@ Hypothesis window_shift(bool left, int64_t by) {
         const Mask& mask = scene.c().mask;
         const int64_t size = left ? mask.window_left : mask.window_right;
         if (size < 0) return;
-        const PlannedRow& row = scene.step().rows[at.row];
-        const int64_t anchor =
-            mask.causal == Causal::kNone ? query_slot(row, at.query) : scene.limit(at);
+        const int64_t anchor = anchor_of(scene, at);
         const int64_t edge = left ? anchor - size - by : anchor + size + by;
         const int64_t limit = scene.limit(at);
         see(scene, at, r, [&](int64_t s) {
@@ -70,12 +75,14 @@ void whole_masks(std::vector<Hypothesis>& out) {
                    const int64_t limit = scene.limit(at);
                    see(scene, at, r, [&](int64_t s) { return s >= limit; });
                  }});
-  out.push_back(
-      {"polarity-inverted", "the mask is inverted: hidden keys are seen, seen ones hidden",
-       [](const Scene& scene, const RowAt& at, Reading& r) {
-         const Reading honest = scene.honest(at);
-         see(scene, at, r, [&](int64_t s) { return honest.copies[static_cast<size_t>(s)] == 0; });
-       }});
+  out.push_back({"polarity-inverted",
+                 "the mask is inverted: hidden keys are seen, seen ones hidden",
+                 [](const Scene& scene, const RowAt& at, Reading& r) {
+                   const Sequence& sequence = scene.sequence(at.row);
+                   for (size_t s = 0; s < sequence.slots.size(); ++s) {
+                     r.copies[s] = !sequence.slots[s].pad && r.copies[s] == 0 ? 1 : 0;
+                   }
+                 }});
   out.push_back({"other-alignment",
                  "the causal triangle is aligned to the other corner (top left for bottom right)",
                  [](const Scene& scene, const RowAt& at, Reading& r) {
@@ -112,6 +119,32 @@ void whole_masks(std::vector<Hypothesis>& out) {
                    last.query = scene.step().rows[at.row].queries - 1;
                    r.copies = scene.honest(last).copies;
                  }});
+}
+
+// One end of the window is that of another query of the request: computed once for all of them.
+void window_of_another_query(std::vector<Hypothesis>& out) {
+  for (const bool left : {true, false}) {
+    for (const bool last : {true, false}) {
+      out.push_back({std::string(left ? "window-start-of-" : "window-end-of-") +
+                         (last ? "last" : "first") + "-query",
+                     std::string("the window of every query of a request ") +
+                         (left ? "starts" : "ends") + " where that of the " +
+                         (last ? "last" : "first") + " one does",
+                     [left, last](const Scene& scene, const RowAt& at, Reading& r) {
+                       const Mask& mask = scene.c().mask;
+                       if ((left ? mask.window_left : mask.window_right) < 0) return;
+                       const PlannedRow& row = scene.step().rows[at.row];
+                       const int64_t own = anchor_of(scene, at);
+                       const int64_t other = own - at.query + (last ? row.queries - 1 : 0);
+                       const int64_t start = (left ? other : own) - mask.window_left;
+                       const int64_t end = (left ? own : other) + mask.window_right;
+                       see(scene, at, r, [&](int64_t s) {
+                         return (mask.window_left < 0 || s >= start) &&
+                                (mask.window_right < 0 || s <= end) && s <= scene.limit(at);
+                       });
+                     }});
+    }
+  }
 }
 
 void edge_keys(std::vector<Hypothesis>& out) {
@@ -157,6 +190,9 @@ void mask_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
     for (const int64_t by : {1, -1}) out.push_back(window_shift(left, by));
   }
   whole_masks(out);
+  if (scene.c().mask.window_left >= 0 || scene.c().mask.window_right >= 0) {
+    window_of_another_query(out);
+  }
   edge_keys(out);
   single_keys(scene, out);
 }

@@ -1,4 +1,4 @@
-// Hypotheses about arithmetic: scale, softcap, base of the LSE, rescaling, splits.
+// Hypotheses about the arithmetic of a score: scale, softcap, dimensions, thresholds, rounding.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,12 +11,6 @@ namespace kv {
 namespace {
 
 constexpr double kLog2e = 0x1.71547652b82fep+0;
-
-double minus_log(double x) {
-  constexpr double kLeast = 0x1p-1000;  // of a split that is far below the others
-  return x >= 1 ? -reference::log_at_least_one(x)
-                : reference::log_at_least_one(1 / std::max(x, kLeast));
-}
 
 Hypothesis scaled(const char* name, std::string sentence,
                   std::function<double(const Shape&)> factor) {
@@ -59,123 +53,90 @@ void scale_hypotheses(std::vector<Hypothesis>& out) {
                  }});
 }
 
-void lse_hypotheses(std::vector<Hypothesis>& out) {
-  out.push_back({"lse-base-2", "the LSE is in base 2 where base e is declared",
-                 [](const Scene&, const RowAt&, Reading& r) { r.lse_factor = kLog2e; }});
-  out.push_back({"lse-base-e", "the LSE is in base e where base 2 is declared",
-                 [](const Scene&, const RowAt&, Reading& r) { r.lse_factor = 1 / kLog2e; }});
-  out.push_back({"lse-negated", "the LSE has the wrong sign",
-                 [](const Scene&, const RowAt&, Reading& r) { r.lse_factor = -1; }});
-  out.push_back({"lse-wrong-only", "O is right and the LSE is wrong in a way that is not known",
-                 [](const Scene&, const RowAt&, Reading& r) { r.lse_open = true; }});
+// As if the row held fewer dimensions: a tail of a loop that is never reached.
+void dimension_hypotheses(const Shape& shape, std::vector<Hypothesis>& out) {
+  constexpr uint32_t kStep = 8, kStepsMax = 16;
+  for (uint32_t steps = 1; steps <= kStepsMax; ++steps) {
+    const uint32_t dims = steps * kStep;
+    if (dims <= shape.head_dim_k) {
+      out.push_back(
+          {fmt::format("score-dims-dropped:{}", dims),
+           fmt::format("scores leave out the last {} dimensions of Q and K", dims),
+           [dims](const Scene&, const RowAt&, Reading& r) { r.key_dims_dropped = dims; }});
+    }
+    if (dims <= shape.head_dim_v) {
+      out.push_back(
+          {fmt::format("value-dims-dropped:{}", dims),
+           fmt::format("the last {} dimensions of the output are left at 0", dims),
+           [dims](const Scene&, const RowAt&, Reading& r) { r.value_dims_dropped = dims; }});
+    }
+  }
 }
 
-// The accumulator is not rescaled when the maximum rises from tile t - 1 to tile t: what came
-// before keeps the weight that it had under the old maximum. O and L alike.
-Hypothesis missing_rescale(uint32_t tile, uint32_t t) {
-  return {"rescale-missing:" + std::to_string(tile) + ":" + std::to_string(t),
-          "the accumulator is not rescaled before tile " + std::to_string(t) + " of " +
-              std::to_string(tile) + " keys",
-          [tile, t](const Scene& s, const RowAt&, Reading& r) {
-            const std::vector<double> scores = s.scores(r);
-            double before = -INFINITY, with = -INFINITY;
-            size_t at = 0;
-            for (size_t i = 0; i < r.copies.size(); ++i) {
-              if (r.copies[i] != 1) continue;
-              const double score = scores[at++];
-              if (i / tile < t) before = std::max(before, score);
-              if (i / tile <= t) with = std::max(with, score);
-            }
-            if (!(with > before) || std::isinf(before)) return;
-            r.bias.assign(r.copies.size(), 0);
-            for (size_t i = 0; i < r.copies.size() && i / tile < t; ++i) r.bias[i] = with - before;
-            r.lse_open = true;
-          }};
+void latent_hypotheses(const Shape& shape, std::vector<Hypothesis>& out) {
+  if (!shape.value_in_key || shape.head_dim_k == shape.head_dim_v) return;
+  out.push_back({"latent-value-last",
+                 "V is taken from the end of a row of K, where its rotated part lies",
+                 [](const Scene& s, const RowAt&, Reading& r) {
+                   r.latent_value_at = s.c().shape.head_dim_k - s.c().shape.head_dim_v;
+                 }});
 }
 
-/// Weights and values of each split stay relative to its own maximum.
-void unrescale(const Scene& s, uint32_t size, Reading& r) {
-  const std::vector<double> scores = s.scores(r);
-  std::vector<double> tops(r.copies.size() / size + 1, -INFINITY);
-  double top = -INFINITY;
+// Visible slots whose dot product, times `factor`, lies below 2^-bits have the score 0.
+void drop_small_scores(const Scene& s, int bits, double factor, Reading& r) {
+  const std::vector<double> dots = s.dots(r);
+  const double threshold = std::ldexp(1.0, -bits);
+  r.bias.assign(r.copies.size(), 0);
   size_t at = 0;
   for (size_t i = 0; i < r.copies.size(); ++i) {
     if (r.copies[i] != 1) continue;
-    tops[i / size] = std::max(tops[i / size], scores[at++]);
-    top = std::max(top, tops[i / size]);
+    const double dot = dots[at++];
+    if (std::fabs(dot * factor) < threshold) r.bias[i] = -dot * r.scale;
   }
-  r.bias.assign(r.copies.size(), 0);
-  for (size_t i = 0; i < r.copies.size(); ++i) {
-    if (r.copies[i] == 1) r.bias[i] = top - tops[i / size];
-  }
-  r.lse_open = true;
+  const auto nothing = [](double x) { return x == 0; };
+  if (std::all_of(r.bias.begin(), r.bias.end(), nothing)) r.bias.clear();
 }
 
-void split_hypotheses(uint32_t size, uint32_t longest, std::vector<Hypothesis>& out) {
-  for (uint32_t split = 0; split * size < longest && split < 8; ++split) {
-    out.push_back({"split-dropped:" + std::to_string(size) + ":" + std::to_string(split),
-                   "keys " + std::to_string(split * size) + " to " +
-                       std::to_string((split + 1) * size - 1) + " are left out (a lost split)",
-                   [size, split](const Scene&, const RowAt&, Reading& r) {
-                     for (size_t i = split * size; i < (split + 1) * size && i < r.copies.size();
-                          ++i) {
-                       r.copies[i] = 0;
-                     }
-                   }});
+void threshold_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
+  constexpr int kBitsMax = 20;
+  if (scene.c().shape.softcap > 0) return;
+  for (int bits = 0; bits <= kBitsMax; ++bits) {
+    const std::string size = fmt::format("2^-{}", bits);
+    out.push_back(of_family(
+        "small-dots-zero", size, "dot products below {} in magnitude are taken for 0",
+        [bits](const Scene& s, const RowAt&, Reading& r) { drop_small_scores(s, bits, 1, r); }));
+    out.push_back(of_family("small-scores-zero", size,
+                            "scaled scores below {} in magnitude are taken for 0",
+                            [bits](const Scene& s, const RowAt&, Reading& r) {
+                              drop_small_scores(s, bits, r.scale, r);
+                            }));
   }
-  out.push_back({"splits-unrescaled:" + std::to_string(size),
-                 "splits of " + std::to_string(size) + " keys are added each under its own maximum",
-                 [size](const Scene& s, const RowAt&, Reading& r) { unrescale(s, size, r); }});
-  out.push_back({"splits-unweighted:" + std::to_string(size),
-                 "splits of " + std::to_string(size) + " keys are merged without their weights",
-                 [size](const Scene& s, const RowAt&, Reading& r) {
-                   const std::vector<double> scores = s.scores(r);
-                   double top = -INFINITY;
-                   for (const double x : scores) top = std::max(top, x);
-                   std::vector<double> sums(r.copies.size() / size + 1, 0);
-                   size_t at = 0;
-                   for (size_t i = 0; i < r.copies.size(); ++i) {
-                     if (r.copies[i] == 1)
-                       sums[i / size] += reference::exp_nonpositive(scores[at++] - top);
-                   }
-                   r.bias.assign(r.copies.size(), 0);
-                   for (size_t i = 0; i < r.copies.size(); ++i) {
-                     if (r.copies[i] == 1) r.bias[i] = minus_log(sums[i / size]);
-                   }
-                   r.lse_open = true;
-                 }});
+}
+
+// A wider interval than the declaration gives: P is rounded where it is said to be fp32.
+void rounding_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
+  constexpr uint32_t kFloatCode = 2, kBfloatCode = 4;
+  if (scene.declared().tile_slots == 0) return;  // nothing was declared
+  for (const bool bfloat : {false, true}) {
+    DeclaredProfile other = scene.declared();
+    other.probability_code = bfloat ? kBfloatCode : kFloatCode;
+    other.probability_bits = 16;
+    if (other == scene.declared()) continue;
+    const std::string type = bfloat ? "bf16" : "f16";
+    out.push_back({"probability-rounded:" + type,
+                   "P is rounded to " + type + ", which is not what the plugin declares",
+                   [other](const Scene&, const RowAt&, Reading& r) { r.arithmetic = other; }});
+  }
 }
 
 }  // namespace
 
-std::vector<uint32_t> split_sizes(const Scene& scene) {
-  std::vector<uint32_t> sizes = {16, 32, 64, 128};
-  const uint32_t own = scene.c().exec.split_slots;
-  const auto at = std::lower_bound(sizes.begin(), sizes.end(), own);
-  if (own > 0 && (at == sizes.end() || *at != own)) sizes.insert(at, own);
-  return sizes;
-}
-
 void number_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
   scale_hypotheses(out);
-  lse_hypotheses(out);
-  uint32_t longest = 0;
-  for (const PlannedRow& row : scene.step().rows) longest = std::max(longest, row.kv_length);
-  for (const uint32_t tile : split_sizes(scene)) {
-    if (tile >= longest) break;
-    for (uint32_t t = 1; t * tile < longest && t < 8; ++t) out.push_back(missing_rescale(tile, t));
-    split_hypotheses(tile, longest, out);
-  }
-}
-
-std::vector<Hypothesis> hypotheses(const Scene& scene) {
-  std::vector<Hypothesis> out;
-  mask_hypotheses(scene, out);
-  place_hypotheses(scene, out);
-  number_hypotheses(scene, out);
-  head_input_hypotheses(scene, out);
-  format_hypotheses(scene, out);
-  return out;
+  dimension_hypotheses(scene.c().shape, out);
+  latent_hypotheses(scene.c().shape, out);
+  threshold_hypotheses(scene, out);
+  rounding_hypotheses(scene, out);
 }
 
 }  // namespace kv

@@ -91,6 +91,53 @@ void head_hypotheses(std::vector<Hypothesis>& out) {
                  }});
 }
 
+// The block table as one list of pages, of which a row is found by the request's own length and not
+// by the table's stride. Its unused entries are anything.
+void read_table_by_length(const Scene& s, const RowAt& at, uint64_t stride, Reading& r) {
+  size_t columns = 0;
+  const auto rows = static_cast<uint32_t>(s.step().rows.size());
+  for (uint32_t row = 0; row < rows; ++row) {
+    columns = std::max(columns, s.sequence(row).pages.size() + 1);
+  }
+  for (size_t slot = 0; slot < r.sources.size(); ++slot) {
+    const uint64_t entry = at.row * stride + slot / s.page_slots();
+    const auto row = static_cast<uint32_t>(entry / columns);
+    const uint64_t page = entry % columns;
+    if (row < rows && page < s.sequence(row).pages.size()) {
+      r.sources[slot] = {row, page * s.page_slots() + slot % s.page_slots()};
+    } else if (r.copies[slot] > 0) {
+      r.fate = RowFate::kAnything;
+    }
+  }
+}
+
+void table_hypotheses(std::vector<Hypothesis>& out) {
+  out.push_back({"table-row-by-pages",
+                 "the block table's row is found by the number of pages of the request, not by the "
+                 "table's stride",
+                 [](const Scene& s, const RowAt& at, Reading& r) {
+                   read_table_by_length(s, at, s.sequence(at.row).pages.size(), r);
+                 }});
+  out.push_back({"table-row-by-length",
+                 "the block table's row is found by the length of the request in whole pages and "
+                 "one, not by the table's stride",
+                 [](const Scene& s, const RowAt& at, Reading& r) {
+                   const uint32_t length = s.step().rows[at.row].kv_length;
+                   read_table_by_length(s, at, length / s.page_slots() + 1, r);
+                 }});
+}
+
+// Queries of a batch that are found without the offset of their request.
+void query_offset_hypotheses(std::vector<Hypothesis>& out) {
+  out.push_back({"query-of-first-request",
+                 "query rows are counted from the start of the batch, not from their request's",
+                 [](const Scene& s, const RowAt& at, Reading& r) {
+                   r.query = s.row_of_token(at.query, at);
+                 }});
+  out.push_back({"query-zero-always", "every row is computed with the first query of its request",
+                 [](const Scene&, const RowAt&, Reading& r) { r.query.query = 0; }});
+}
+
 // The row whose result stands at `at`, under a change of the order of rows.
 void row_hypotheses(std::vector<Hypothesis>& out) {
   for (const int by : {1, -1}) {
@@ -134,6 +181,8 @@ void place_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
   page_hypotheses(scene, out);
   head_hypotheses(out);
   row_hypotheses(out);
+  table_hypotheses(out);
+  if (!scene.has_padded_layout()) query_offset_hypotheses(out);
 }
 
 }  // namespace kv

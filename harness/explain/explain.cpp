@@ -1,6 +1,7 @@
 #include "harness/explain/explain.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -80,40 +81,81 @@ std::vector<RowAt> rows_of(const Evidence& e, uint32_t most) {
   return rows;
 }
 
+/// A row that is looked at, as the contract has it.
+struct Row {
+  RowAt at;
+  Reading honest;
+  bool is_right = false;
+};
+
+// Rows that contradict the contract first: they strike out most.
+std::vector<Row> examined_rows(const Evidence& e, const ExplainLimits& limits) {
+  std::vector<Row> rows;
+  for (const RowAt& at : rows_of(e, limits.rows_max)) {
+    Row row{at, e.scene->honest(at)};
+    row.is_right = e.scene->contains(at, row.honest);
+    rows.push_back(std::move(row));
+  }
+  std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.is_right; });
+  return rows;
+}
+
+/// Whether a hypothesis holds of all rows, and whether it says anything.
+enum class Holds : uint8_t {
+  kNot,
+  kMutely,  // it reads a NaN where a row is wrong: every place that holds one says as much
+  kClearly
+};
+
 /// Does the reading say more of a row that contradicts the honest one than that anything may be? Of
-/// an LSE that it leaves open, beside an O that is right, it says nothing, and of a NaN that it
-/// reads somewhere every place that holds one says as much.
-bool speaks_of(const Scene& scene, const RowAt& at, const Reading& honest, const Reading& reading) {
-  if (!scene.is_finite(reading)) return false;
-  if (!reading.lse_open) return true;
-  Reading output_alone = honest;
+/// an LSE that it leaves open, beside an O that is right, it says nothing.
+Holds says_of(const Scene& scene, const Row& row, const Reading& reading) {
+  if (reading.fate == RowFate::kAnything) return Holds::kNot;
+  if (reading.fate != RowFate::kNumbers) return Holds::kClearly;
+  if (!scene.is_finite(reading)) return Holds::kMutely;
+  if (!reading.lse_open) return Holds::kClearly;
+  Reading output_alone = row.honest;
   output_alone.lse_open = true;
-  return !scene.contains(at, output_alone);
+  return scene.contains(row.at, output_alone) ? Holds::kNot : Holds::kClearly;
 }
 
 // Every row, and at least one of them read otherwise: what changes nothing explains nothing.
-bool contains_all(const Scene& scene, const std::vector<RowAt>& rows, const Hypothesis& h) {
-  bool changes = false, speaks = h.name == kLastResort;
-  for (const RowAt& at : rows) {
-    const Reading honest = scene.honest(at);
-    Reading reading = honest;
-    h.change(scene, at, reading);
-    changes = changes || !(reading == honest);
-    if (!scene.contains(at, reading)) return false;
-    if (!speaks && !scene.contains(at, honest)) speaks = speaks_of(scene, at, honest, reading);
+Holds holds_of_all(const Scene& scene, const std::vector<Row>& rows, const Hypothesis& h) {
+  bool changes = false;
+  Holds holds = h.name == kLastResort ? Holds::kClearly : Holds::kNot;
+  for (const Row& row : rows) {
+    Reading reading = row.honest;
+    h.change(scene, row.at, reading);
+    const bool same = reading == row.honest;
+    changes = changes || !same;
+    if (same ? !row.is_right : !scene.contains(row.at, reading)) return Holds::kNot;
+    if (holds != Holds::kClearly && !row.is_right)
+      holds = std::max(holds, says_of(scene, row, reading));
   }
-  return changes && speaks;
+  return changes ? holds : Holds::kNot;
+}
+
+/// What says nothing of the cause stands only where nothing else does.
+void drop_last_resort(std::vector<Hypothesis>& from) {
+  const auto tells = [](const Hypothesis& h) { return h.name != kLastResort && !h.fitted; };
+  if (std::none_of(from.begin(), from.end(), tells)) return;
+  std::erase_if(from, [](const Hypothesis& h) { return h.name == kLastResort; });
 }
 
 std::vector<Hypothesis> standing(const Evidence& e, std::vector<Hypothesis> from,
                                  const ExplainLimits& limits) {
-  const Scene& scene = *e.scene;
-  // Rows that contradict the contract first: they strike out most.
-  std::vector<RowAt> rows = rows_of(e, limits.rows_max);
-  std::stable_partition(rows.begin(), rows.end(),
-                        [&](const RowAt& at) { return !scene.contains(at, scene.honest(at)); });
-  std::erase_if(from, [&](const Hypothesis& h) { return !contains_all(scene, rows, h); });
-  return from;
+  const std::vector<Row> rows = examined_rows(e, limits);
+  std::vector<Hypothesis> clear, all;
+  for (Hypothesis& h : from) {
+    const Holds holds = holds_of_all(*e.scene, rows, h);
+    if (holds == Holds::kNot) continue;
+    if (holds == Holds::kClearly) clear.push_back(h);
+    all.push_back(std::move(h));
+  }
+  // Mute ones are no explanation, but where there is one they may be it as well.
+  std::vector<Hypothesis> left = clear.empty() ? std::move(clear) : std::move(all);
+  drop_last_resort(left);
+  return left;
 }
 
 // Members of families are numbered by the scene: only those that exist in the new one are tried.
@@ -131,21 +173,70 @@ std::vector<Hypothesis> narrowed(const std::vector<Hypothesis>& remain, const Ev
   return left;
 }
 
+/// What was fitted to the first case has to hold in another one: it is no longer fitted then, and
+/// gone where it does not.
+void test_fitted(const Evidence& e, const ExplainLimits& limits, std::vector<Hypothesis>& remain) {
+  std::erase_if(remain,
+                [&](const Hypothesis& h) { return h.fitted && standing(e, {h}, limits).empty(); });
+  for (Hypothesis& h : remain) h.fitted = false;
+}
+
+bool has_fitted(const std::vector<Hypothesis>& remain) {
+  return std::any_of(remain.begin(), remain.end(), [](const Hypothesis& h) { return h.fitted; });
+}
+
 Result<void> discriminate(const Evidence& first, const Observe& observe,
                           const ExplainLimits& limits, std::vector<Hypothesis>& remain,
                           uint32_t& cases) {
-  for (uint32_t i = 0; i < limits.cases_max && remain.size() > 1; ++i) {
+  for (uint32_t i = 0; i < limits.cases_max; ++i) {
+    if (remain.size() < 2 && !has_fitted(remain)) break;
     const std::optional<Case> c = varied(first.c, i);
     if (!c) continue;
     KV_ASSIGN_OR_RETURN(const auto e, gather(*c, observe));
     if (!e->wrong || !e->defect.empty()) continue;
     if (e->scene->variant() != first.scene->variant()) continue;
+    const size_t before = remain.size();
+    test_fitted(*e, limits, remain);
     std::vector<Hypothesis> left = narrowed(remain, *e, limits);
-    if (left.empty() || left.size() == remain.size()) continue;
-    remain = std::move(left);
-    ++cases;
+    if (!left.empty()) remain = std::move(left);
+    cases += remain.size() < before;
   }
+  std::erase_if(remain, [](const Hypothesis& h) { return h.fitted; });
+  drop_last_resort(remain);
   return {};
+}
+
+/// "16", "16 or 32", "16, 32 or 64".
+std::string listed(const std::vector<std::string>& sizes) {
+  std::string text = sizes.front();
+  for (size_t i = 1; i < sizes.size(); ++i) {
+    text += (i + 1 == sizes.size() ? " or " : ", ") + sizes[i];
+  }
+  return text;
+}
+
+/// A family is one fault; its sizes are those that no case has struck out, in their order.
+Named named_family(const std::vector<Hypothesis>& remain, const Hypothesis& first) {
+  std::vector<std::string> sizes;
+  for (const Hypothesis& h : remain) {
+    const bool is_new = std::find(sizes.begin(), sizes.end(), h.size) == sizes.end();
+    if (h.family == first.family && is_new) sizes.push_back(h.size);
+  }
+  return {fmt::format("{}:{}", first.family, fmt::join(sizes, ",")),
+          fmt::format(fmt::runtime(first.sentence), listed(sizes))};
+}
+
+std::vector<Named> named(const std::vector<Hypothesis>& remain) {
+  std::vector<Named> names;
+  for (const Hypothesis& h : remain) {
+    if (h.family.empty()) {
+      names.push_back({h.name, h.sentence});
+      continue;
+    }
+    const Named one = named_family(remain, h);
+    if (std::find(names.begin(), names.end(), one) == names.end()) names.push_back(one);
+  }
+  return names;
 }
 
 /// A cache that does not hold what append was given, where the plugin rotates or quantises it.
@@ -214,10 +305,7 @@ Result<Explanation> explain(const Case& c, const Observe& observe, const Explain
     e.hypotheses = all.size();
     std::vector<Hypothesis> remain = standing(*evidence, std::move(all), limits);
     KV_RETURN_IF_ERROR(discriminate(*evidence, observe, limits, remain, e.cases));
-    if (remain.size() > 1) {
-      std::erase_if(remain, [](const Hypothesis& h) { return h.name == kLastResort; });
-    }
-    for (const Hypothesis& h : remain) e.remain.push_back({h.name, h.sentence});
+    e.remain = named(remain);
   }
   e.sentence = sentence_of(e);
   return e;

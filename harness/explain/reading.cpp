@@ -1,24 +1,17 @@
 #include "harness/explain/reading.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <limits>
 
-#include "harness/case/data.h"
 #include "harness/case/head_inputs.h"
-#include "harness/case/kv_scales.h"
+#include "harness/case/mask_bits.h"
+#include "harness/case/visibility.h"
 #include "harness/core/check.h"
 #include "harness/judge/contract_stage.h"
 #include "harness/judge/value_stage.h"
 #include "harness/plugin/kverify_plugin.h"
-#include "reference/decide.h"
-#include "reference/elementary.h"
 
 namespace kv {
 namespace {
-
-constexpr double kLog2e = 0x1.71547652b82fep+0;
 
 Timeline created(const Case& c) {
   auto timeline = Timeline::create(c);
@@ -28,18 +21,15 @@ Timeline created(const Case& c) {
 
 }  // namespace
 
-struct Scene::Inputs {
-  reference::RowInputs row;
-  bool finite = true;
-};
-
 Scene::Scene(const Case& c, const Observation& observation, uint32_t op_index)
     : case_(c),
+      untensored_(c),
       seen_(observation.ops.at(op_index)),
       facts_(observation.plugin),
       timeline_(created(c)),
       pool_(c),
       profile_(profile_of(c, seen_.profile)) {
+  untensored_.mask.encoding = MaskEncoding::kNone;
   for (uint32_t i = 0; i <= op_index; ++i) {
     step_ = timeline_.apply(i);
     for (const PageImage& image : observation.ops[i].pages) {
@@ -94,130 +84,49 @@ Reading Scene::honest(const RowAt& at) const {
   return r;
 }
 
-double Scene::scale_of(const Reading& reading, size_t slot, bool value) const {
-  if (case_.shape.kv_scale == KvScale::kNone) return 1;
-  const SlotSource& from = reading.sources[slot];
-  const Sequence& owner = sequence(from.request_row);
-  const uint64_t count = owner.slots.size();
-  if (from.slot >= count) return std::numeric_limits<double>::quiet_NaN();
-  ScalePlace place{reading.layer, value, value ? reading.value_head : reading.key_head};
-  uint64_t at = from.slot;
-  switch (value ? reading.value_scale : reading.key_scale) {
-    case ScaleSource::kOwn:
-    case ScaleSource::kTwice:
-      break;
-    case ScaleSource::kNone:
-      return 1;
-    case ScaleSource::kNextSlot:
-      at = std::min(at + 1, count - 1);
-      break;
-    case ScaleSource::kPreviousSlot:
-      at -= at > 0;
-      break;
-    case ScaleSource::kNextHead:
-      place.head = (place.head + 1) % case_.shape.kv_heads;
-      break;
-    case ScaleSource::kFirstOfPage:
-      at = at / page_slots() * page_slots();
-      break;
-    case ScaleSource::kOtherTensor:
-      place.value = !value;
-      break;
+const std::vector<uint8_t>& Scene::shown_by_rules(const RowAt& at) const {
+  const auto [found, is_new] = rules_.try_emplace({at.row, at.query});
+  if (is_new) {
+    PlannedRow row = step_.rows[at.row];
+    row.tree_parents.clear();
+    found->second = visible_slots(untensored_, sequence(at.row), row, {at.query, at.head});
   }
-  const double scale = slot_scale(case_, owner, at, place);
-  const bool twice = (value ? reading.value_scale : reading.key_scale) == ScaleSource::kTwice;
-  return twice ? scale * scale : scale;
+  return found->second;
 }
 
-void Scene::turn_query(const Reading& reading, int64_t position, reference::RowInputs& row) const {
-  if (reading.rope.pairing == RopePairing::kNone) return;
-  const std::pair key{reading.rope.pairing, reading.rope.dims};
-  const auto& rotator =
-      rotators_.try_emplace(key, reading.rope, reference::RopeArithmetic{}).first->second;
-  reference::RotatedRow turned = rotator.rotate(position + reading.position_shift, row.query);
-  reference::add_rounding(case_.shape.query_dtype, turned);
-  row.query = std::move(turned.value);
-  row.query_error = std::move(turned.error);
+std::vector<uint8_t> Scene::shown_by_tensors(const RowAt& at) const {
+  const PlannedRow& row = step_.rows[at.row];
+  const int64_t stands_at = query_slot(row, at.query);
+  const MaskRow tensor(case_, sequence(at.row), {at.query, at.head});
+  std::vector<uint8_t> shown(row.kv_length);
+  for (uint32_t key = 0; key < row.kv_length; ++key) {
+    shown[key] = tree_shows(sequence(at.row), row, {stands_at, key}) && tensor.shows(key);
+  }
+  return shown;
 }
 
-std::vector<double> Scene::row_values(const Reading& reading, size_t slot, bool value) const {
-  const SlotSource& from = reading.sources[slot];
-  const Sequence& owner = sequence(from.request_row);
-  const size_t page = from.slot / page_slots();
-  const uint32_t dim = value ? case_.shape.head_dim_v : case_.shape.head_dim_k;
-  std::vector<double> out(dim, std::numeric_limits<double>::quiet_NaN());
-  if (page >= owner.pages.size()) return out;
-  const auto bytes = pool_.row({reading.layer, value, owner.pages[page]}, from.slot % page_slots(),
-                               value ? reading.value_head : reading.key_head);
-  decode_row(reading.stored_type, bytes.data(), dim, out.data());
-  return out;
+SlotHull Scene::queries_of_tile(const RowAt& at, QueryTile tile) const {
+  const uint32_t last = step_.rows[at.row].queries - 1;
+  if (tile.rows == 0) return {0, last};
+  const uint32_t group = case_.shape.query_heads / case_.shape.kv_heads;
+  const uint32_t index = (at.query * group + at.head % group) / tile.rows;
+  return {index * tile.rows / group, std::min(last, ((index + 1) * tile.rows - 1) / group)};
 }
 
-Scene::Inputs Scene::inputs(const Reading& reading) const {
-  const Shape& s = case_.shape;
-  Inputs in;
-  reference::RowInputs& row = in.row;
-  row.shape = {.dim_k = s.head_dim_k,
-               .dim_v = s.head_dim_v,
-               .query_dtype = s.query_dtype,
-               .kv_dtype = s.kv_dtype,
-               .output_dtype = s.output_dtype,
-               .scale = static_cast<float>(reading.scale),
-               .softcap = static_cast<float>(reading.softcap)};
-  const PlannedRow& asker = step_.rows[reading.query.row];
-  const int64_t slot = query_slot(asker, reading.query.query);
-  std::vector<std::byte> bytes(row_bytes(s, TensorRole::kQuery));
-  fill_row(case_,
-           {.role = TensorRole::kQuery,
-            .request = asker.request,
-            .query_slot = slot,
-            .layer = reading.query.layer,
-            .head = reading.query.head,
-            .kv_length = asker.kv_length},
-           slot_or_tokenless(case_, sequence(reading.query.row), slot), bytes);
-  row.query.resize(s.head_dim_k);
-  decode_row(s.query_dtype, bytes.data(), s.head_dim_k, row.query.data());
-  turn_query(reading, slot_or_tokenless(case_, sequence(reading.query.row), slot).position, row);
-  const bool same_dims = s.head_dim_k == s.head_dim_v;
-  for (size_t i = 0; i < reading.copies.size(); ++i) {
-    for (uint32_t copy = 0; copy < reading.copies[i]; ++copy) {
-      const auto k = row_values(reading, i, reading.values_as_keys && same_dims);
-      const auto v = row_values(reading, i, !(reading.keys_as_values && same_dims));
-      row.slots.push_back(i);
-      row.key_scales.push_back(scale_of(reading, i, reading.values_as_keys && same_dims));
-      row.value_scales.push_back(scale_of(reading, i, !(reading.keys_as_values && same_dims)));
-      row.keys.insert(row.keys.end(), k.begin(), k.end());
-      row.values.insert(row.values.end(), v.begin(), v.end());
-      const double distance =
-          std::fabs(static_cast<double>(i) - static_cast<double>(reading.alibi_anchor));
-      row.bias.push_back((reading.bias.empty() ? 0 : reading.bias[i]) -
-                         reading.alibi_slope * distance);
+std::optional<SlotHull> Scene::hull(const RowAt& at, QueryTile tile) const {
+  const SlotHull queries = queries_of_tile(at, tile);
+  std::optional<SlotHull> hull;
+  RowAt other = at;
+  for (other.query = queries.first; other.query <= queries.last; ++other.query) {
+    const std::vector<uint8_t>& shown = shown_by_rules(other);
+    for (uint32_t s = 0; s < shown.size(); ++s) {
+      if (shown[s] == 0) continue;
+      if (!hull) hull = SlotHull{s, s};
+      hull->first = std::min(hull->first, s);
+      hull->last = std::max(hull->last, s);
     }
   }
-  row.sink = reading.sink;
-  row.scaled_kv = s.kv_scale != KvScale::kNone;
-  row.span = row.slots.empty() ? 0 : row.slots.back() - row.slots.front() + 1;
-  const auto finite = [](double x) { return std::isfinite(x); };
-  in.finite = std::all_of(row.keys.begin(), row.keys.end(), finite) &&
-              std::all_of(row.values.begin(), row.values.end(), finite) &&
-              std::all_of(row.key_scales.begin(), row.key_scales.end(), finite) &&
-              std::all_of(row.value_scales.begin(), row.value_scales.end(), finite);
-  return in;
-}
-
-std::vector<double> Scene::scores(const Reading& reading) const {
-  const reference::RowInputs row = inputs(reading).row;
-  std::vector<double> scores;
-  for (size_t i = 0; i < row.slots.size(); ++i) {
-    double dot = 0;
-    for (uint32_t d = 0; d < row.shape.dim_k; ++d) {
-      dot += row.query[d] * row.keys[i * row.shape.dim_k + d];
-    }
-    double score = dot * row.key_scales[i] * reading.scale;
-    if (reading.softcap > 0) score = reading.softcap * reference::tanh_of(score / reading.softcap);
-    scores.push_back(score + row.bias[i]);
-  }
-  return scores;
+  return hull;
 }
 
 uint64_t Scene::token(const RowAt& at) const {
@@ -226,76 +135,24 @@ uint64_t Scene::token(const RowAt& at) const {
   return token;
 }
 
-double Scene::output(const RowAt& at, uint32_t column) const {
-  const Shape& s = case_.shape;
-  const size_t bytes = dtype_bytes(s.output_dtype);
-  const size_t element = (token(at) * s.query_heads + at.head) * s.head_dim_v + column;
-  uint32_t bits = 0;
-  std::memcpy(&bits, &seen_.layers.at(at.layer).output.at(element * bytes), bytes);
-  return decode(s.output_dtype, bits);
+uint64_t Scene::tokens() const {
+  uint64_t tokens = 0;
+  for (const PlannedRow& row : step_.rows) tokens += row.queries;
+  return tokens;
 }
 
-float Scene::lse(const RowAt& at) const {
-  return seen_.layers.at(at.layer).lse.at(token(at) * case_.shape.query_heads + at.head);
+RowAt Scene::row_of_token(uint64_t token, const RowAt& like) const {
+  RowAt at = like;
+  at.row = 0;
+  while (token >= step_.rows.at(at.row).queries) token -= step_.rows[at.row++].queries;
+  at.query = static_cast<uint32_t>(token);
+  return at;
 }
 
-std::optional<Reading> Scene::effective(const RowAt& at, const Reading& reading) const {
-  const auto hidden = [](uint32_t n) { return n == 0; };
-  if (!std::all_of(reading.copies.begin(), reading.copies.end(), hidden)) return reading;
-  const uint32_t length = step_.rows[at.row].kv_length;
-  if (!reading.empty_is_mean || length == 0) return std::nullopt;
-  Reading mean = reading;
-  std::fill_n(mean.copies.begin(), length, 1u);
-  mean.scale = mean.alibi_slope = 0;
-  mean.sink.reset();
-  mean.lse_open = true;
-  return mean;
+bool Scene::has_padded_layout() const {
+  return std::get<op::Step>(case_.ops.at(step_.op_index)).padded_layout;
 }
 
-bool Scene::is_finite(const Reading& reading) const { return inputs(reading).finite; }
-
-bool Scene::contains(const RowAt& at, const Reading& reading) const {
-  const std::optional<Reading> read = effective(at, reading);
-  if (!read) {
-    for (uint32_t j = 0; j < case_.shape.head_dim_v; ++j) {
-      if (output(at, j) != 0) return false;
-    }
-    return reading.lse_open || (std::isinf(lse(at)) && lse(at) < 0);
-  }
-  Inputs in = inputs(*read);
-  if (!in.finite) return std::isnan(output(at, 0)) || std::isnan(lse(at));
-  reference::RowDecider decider(std::move(in.row), profile_, case_.shape.output_dtype);
-  const auto violates = [&](const reference::Question& q) {
-    return std::isnan(q.got) || decider.ask(q).decision == reference::Decision::kViolates;
-  };
-  for (uint32_t j = 0; j < case_.shape.head_dim_v; ++j) {
-    if (violates({.column = j, .got = output(at, j)})) return false;
-  }
-  const double base = facts_.lse_base == KV_LSE_BASE_2 ? kLog2e : 1;
-  // The reference knows the two bases only: other factors are taken out of what was observed.
-  return read->lse_open || !violates({.got = lse(at) / read->lse_factor, .lse_factor = base});
-}
-
-void Scene::compute(const RowAt& at, const Reading& reading,
-                    std::vector<LayerResult>& layers) const {
-  const Shape& s = case_.shape;
-  const size_t row = token(at) * s.query_heads + at.head;
-  std::vector<double> values(s.head_dim_v, 0);
-  double lse = -std::numeric_limits<double>::infinity();
-  if (const std::optional<Reading> read = effective(at, reading)) {
-    const Inputs in = inputs(*read);
-    reference::RowQuestion question;
-    for (uint32_t j = 0; j < s.head_dim_v; ++j) question.columns.push_back(j);
-    const auto result = reference::precise_row<double>(in.row, profile_, question);
-    for (uint32_t j = 0; j < s.head_dim_v; ++j) {
-      values[j] = in.finite ? result.columns[j].value : std::nan("");
-    }
-    lse = in.finite ? result.lse.value * read->lse_factor : std::nan("");
-  }
-  LayerResult& layer = layers.at(at.layer);
-  encode_row(s.output_dtype, values.data(), values.size(),
-             &layer.output.at(row * s.head_dim_v * dtype_bytes(s.output_dtype)));
-  layer.lse.at(row) = static_cast<float>(lse * (facts_.lse_base == KV_LSE_BASE_2 ? kLog2e : 1));
-}
+bool Scene::lse_is_head_major() const { return facts_.lse_layout == KV_LSE_HEAD_MAJOR; }
 
 }  // namespace kv

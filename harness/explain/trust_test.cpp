@@ -31,11 +31,27 @@ void expect_refused(const Case& c, const std::string& what) {
 }
 
 TEST(Trust, RefusesWhatNoReadingHolds) {
-  expect_refused(with([](Case& c) { c.mask.encoding = MaskEncoding::kBoolKeep; }), "mask.encoding");
-  expect_refused(
-      with([](Case& c) { std::get<op::Step>(c.ops.back()).rows[0].tree_parents = {-1}; }),
-      "tree_parents");
   expect_refused(with([](Case& c) { c.engine.emplace(); }), "engine");
+}
+
+// Fails when the honest reading of a mask tensor or of a tree is not the judge's.
+TEST(Trust, HoldsMaskTensorsAndTrees) {
+  for (const MaskEncoding encoding :
+       {MaskEncoding::kPackedBits, MaskEncoding::kBoolBlock, MaskEncoding::kAdditive}) {
+    for (const bool broadcast : {false, true}) {
+      Case c = small_case();
+      c.mask.encoding = encoding;
+      c.mask.broadcast_head = c.mask.broadcast_query = broadcast;
+      auto& row = std::get<op::Step>(c.ops.back()).rows[0];
+      row.append = row.queries = 3;
+      row.tree_parents = {-1, 0, 0};
+      const Observation seen = fake_observation(c);
+      ASSERT_EQ(judge_observation(c, seen).outcome, Outcome::kPass);
+      const Scene scene(c, seen, kLastStep);
+      EXPECT_EQ(honest_defect(c, seen, kLastStep, scene), "");
+      for (const RowAt& at : scene.rows()) EXPECT_TRUE(scene.contains(at, scene.honest(at)));
+    }
+  }
 }
 
 TEST(Trust, AcceptsTheReadingOfTheSameCase) {

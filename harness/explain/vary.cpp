@@ -24,12 +24,20 @@ void vary_numbers(ChoiceSource& choices, Case& c) {
   c.shape.query_heads = group * c.shape.kv_heads;
 }
 
+// A window of one key hides what the others would tell.
+void vary_window(ChoiceSource& choices, Mask& mask) {
+  for (int64_t* side : {&mask.window_left, &mask.window_right}) {
+    if (*side >= 0) *side += static_cast<int64_t>(choices.below(12));
+  }
+}
+
 }  // namespace
 
 std::optional<Case> varied(const Case& from, uint32_t index) {
   PhiloxSource choices(kStream, index);
   Case c = from;
   vary_numbers(choices, c);
+  if (index % 4 == 3) vary_window(choices, c.mask);
   if (c.pool.page_slots < 4) c.pool.page_slots = choices.pick({2u, 4u, 8u});
   c.pool.page_count = kPages;
   c.pool.order = PageOrder::kShuffled;
