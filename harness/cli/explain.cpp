@@ -69,6 +69,8 @@ Result<ExitCode> explain(const ExplainOptions& options) {
   json["remain"] = nlohmann::ordered_json::array();
   for (const Named& h : e.remain)
     json["remain"].push_back({{"name", h.name}, {"sentence", h.sentence}});
+  json["by_chance"] = nlohmann::ordered_json::array();
+  for (const Named& h : e.by_chance) json["by_chance"].push_back(h.name);
   json["sentence"] = e.sentence;
   KV_RETURN_IF_ERROR(output.finish(json));
   return ExitCode::kPass;

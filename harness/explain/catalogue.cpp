@@ -21,7 +21,7 @@ Hypothesis of_family(const std::string& family, const std::string& size, std::st
 }
 
 std::vector<uint32_t> split_sizes(const Scene& scene) {
-  std::vector<uint32_t> sizes = {16, 32, 64, 128};
+  std::vector<uint32_t> sizes = {16, 32, 64, 128, 256, 512};
   const uint32_t own = scene.c().exec.split_slots;
   const auto at = std::lower_bound(sizes.begin(), sizes.end(), own);
   if (own > 0 && (at == sizes.end() || *at != own)) sizes.insert(at, own);

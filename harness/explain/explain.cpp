@@ -158,20 +158,13 @@ std::vector<Hypothesis> standing(const Evidence& e, std::vector<Hypothesis> from
   return left;
 }
 
-// Members of families are numbered by the scene: only those that exist in the new one are tried.
-std::vector<Hypothesis> narrowed(const std::vector<Hypothesis>& remain, const Evidence& e,
-                                 const ExplainLimits& limits) {
-  const std::vector<Hypothesis> there = hypotheses(*e.scene);
-  std::vector<Hypothesis> known, others;
-  for (const Hypothesis& h : remain) {
-    const auto found = std::find_if(there.begin(), there.end(),
-                                    [&](const Hypothesis& o) { return o.name == h.name; });
-    (found != there.end() ? known : others).push_back(h);
-  }
-  std::vector<Hypothesis> left = standing(e, known, limits);
-  left.insert(left.end(), others.begin(), others.end());
-  return left;
-}
+/// What further cases that fail say of hypotheses that contain the first one.
+struct Trial {
+  std::vector<Hypothesis> remain;
+  uint32_t narrowed = 0;      // cases that struck something out
+  uint32_t confirmed = 0;     // that something contains
+  uint32_t contradicted = 0;  // that nothing contains of what could
+};
 
 /// What was fitted to the first case has to hold in another one: it is no longer fitted then, and
 /// gone where it does not.
@@ -185,25 +178,47 @@ bool has_fitted(const std::vector<Hypothesis>& remain) {
   return std::any_of(remain.begin(), remain.end(), [](const Hypothesis& h) { return h.fitted; });
 }
 
-Result<void> discriminate(const Evidence& first, const Observe& observe,
-                          const ExplainLimits& limits, std::vector<Hypothesis>& remain,
-                          uint32_t& cases) {
+// Members of families are numbered by the scene: only those that exist in the new one are tried.
+void narrow(const Evidence& e, const ExplainLimits& limits, Trial& trial) {
+  const size_t before = trial.remain.size();
+  test_fitted(e, limits, trial.remain);
+  const std::vector<Hypothesis> there = hypotheses(*e.scene);
+  std::vector<Hypothesis> known, others;
+  for (Hypothesis& h : trial.remain) {
+    const bool exists = std::any_of(there.begin(), there.end(),
+                                    [&](const Hypothesis& o) { return o.name == h.name; });
+    (exists ? known : others).push_back(std::move(h));
+  }
+  std::vector<Hypothesis> left = standing(e, known, limits);
+  trial.confirmed += !left.empty();
+  trial.contradicted += left.empty() && !known.empty();
+  if (left.empty() && others.empty()) left = std::move(known);
+  left.insert(left.end(), others.begin(), others.end());
+  trial.remain = std::move(left);
+  trial.narrowed += trial.remain.size() < before;
+}
+
+/// Whether nothing is gained from another case.
+bool is_settled(const Trial& trial) {
+  if (trial.remain.empty() || trial.remain[0].name == kLastResort) return true;
+  return trial.remain.size() == 1 && trial.confirmed > 0;
+}
+
+Result<Trial> discriminate(const Evidence& first, const Observe& observe,
+                           const ExplainLimits& limits, std::vector<Hypothesis> remain) {
+  Trial trial{std::move(remain)};
   for (uint32_t i = 0; i < limits.cases_max; ++i) {
-    if (remain.size() < 2 && !has_fitted(remain)) break;
+    if (is_settled(trial) && !has_fitted(trial.remain)) break;
     const std::optional<Case> c = varied(first.c, i);
     if (!c) continue;
     KV_ASSIGN_OR_RETURN(const auto e, gather(*c, observe));
     if (!e->wrong || !e->defect.empty()) continue;
     if (e->scene->variant() != first.scene->variant()) continue;
-    const size_t before = remain.size();
-    test_fitted(*e, limits, remain);
-    std::vector<Hypothesis> left = narrowed(remain, *e, limits);
-    if (!left.empty()) remain = std::move(left);
-    cases += remain.size() < before;
+    narrow(*e, limits, trial);
   }
-  std::erase_if(remain, [](const Hypothesis& h) { return h.fitted; });
-  drop_last_resort(remain);
-  return {};
+  std::erase_if(trial.remain, [](const Hypothesis& h) { return h.fitted; });
+  drop_last_resort(trial.remain);
+  return trial;
 }
 
 /// "16", "16 or 32", "16, 32 or 64".
@@ -265,6 +280,11 @@ std::string sentence_of(const Explanation& e) {
            "arithmetic, so no hypothesis can tell why. " +
            e.verdict.message;
   }
+  if (!e.by_chance.empty()) {
+    return "The fault is not known: this case alone could be explained, further ones that fail "
+           "could not. Here the output is what attention gives when " +
+           e.by_chance[0].sentence + ".";
+  }
   if (e.remain.empty()) {
     return fmt::format(
         "The fault is not known: none of {} hypotheses contains all of the observed output.",
@@ -303,9 +323,16 @@ Result<Explanation> explain(const Case& c, const Observe& observe, const Explain
   if (e.numeric && evidence->wrong) {
     std::vector<Hypothesis> all = hypotheses(*evidence->scene);
     e.hypotheses = all.size();
-    std::vector<Hypothesis> remain = standing(*evidence, std::move(all), limits);
-    KV_RETURN_IF_ERROR(discriminate(*evidence, observe, limits, remain, e.cases));
-    e.remain = named(remain);
+    KV_ASSIGN_OR_RETURN(
+        const Trial trial,
+        discriminate(*evidence, observe, limits, standing(*evidence, std::move(all), limits)));
+    e.cases = trial.narrowed;
+    e.remain = named(trial.remain);
+    const bool is_chance = trial.contradicted > 0 && trial.confirmed == 0;
+    if (is_chance && !e.remain.empty() && e.remain[0].name != kLastResort) {
+      e.by_chance = std::move(e.remain);
+      e.remain.clear();
+    }
   }
   e.sentence = sentence_of(e);
   return e;

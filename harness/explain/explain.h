@@ -1,10 +1,17 @@
 // Purpose: from a wrong value to the name of the fault.
 // Contract: keeps every hypothesis of the catalogue whose admissible interval contains all of the
-// observed output of the failing step, in each of its rows. Where several remain, further cases of
-// the same kind are drawn and run; one that fails in the same way with the same kernel variant
-// strikes out what does not contain its output. A hypothesis is struck out by an observation only,
-// never by its neighbours, and a case that would strike out all is ignored (the fault may depend on
-// something else in it). What cannot be told apart is reported as a set, nothing as unknown.
+// observed output of the failing step, in each of its rows. Further cases of the same kind are
+// drawn and run until one name is left and one of them has confirmed it; one that fails in the same
+// way with the same kernel variant strikes out what does not contain its output. A hypothesis is
+// struck out by an observation only, never by its neighbours, and a case that would strike out all
+// is ignored (the fault may depend on something else in it): where all that fail are such, the
+// first was met by chance, and the fault is unknown. What cannot be told apart is reported as a
+// set, nothing as unknown.
+//  - Members of a family, which differ in a size alone, are one name with all sizes that remain
+//    ("hidden-tile-nan:16,32").
+//  - What was fitted to the first case is no explanation before another one confirms it.
+//  - Where a row is NaN and a hypothesis makes it so, those that merely read a NaN there stay in
+//    the set.
 // Example: explain(c, observe, {}).value().sentence
 #pragma once
 
@@ -38,6 +45,8 @@ struct Explanation {
   uint64_t hypotheses = 0;    // that were tried
   uint32_t cases = 0;         // further ones that helped to decide
   std::vector<Named> remain;  // none: unknown
+  /// What contains the case, but none of the further ones that fail: no explanation.
+  std::vector<Named> by_chance;
   std::string sentence;
 };
 
