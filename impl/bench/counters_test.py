@@ -1,16 +1,23 @@
 #!/usr/bin/env python3
-"""The limits of counters: each fires on a step that just misses it, and on nothing else."""
+"""The limits of counters: each fires on a step that just misses it, and on nothing else. And which
+steps peer has a call for."""
 
 import importlib.machinery
 import importlib.util
 import pathlib
 import unittest
 
-PATH = pathlib.Path(__file__).with_name("counters")
-LOADER = importlib.machinery.SourceFileLoader("counters", str(PATH))
-SPEC = importlib.util.spec_from_loader("counters", LOADER)
-counters = importlib.util.module_from_spec(SPEC)
-LOADER.exec_module(counters)
+
+def load(name):
+    """A program beside this one, as a module."""
+    path = pathlib.Path(__file__).with_name(name)
+    loader = importlib.machinery.SourceFileLoader(name, str(path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+counters, peer = load("counters"), load("peer")
 
 
 def launch(kernel="attend_mma_kernel", **fields):
@@ -69,6 +76,15 @@ class Limits(unittest.TestCase):
     def test_launches_beside_attention_do_not_count(self):
         merge = launch(kernel="merge_splits_kernel", global_load_sectors=9999, mma=0)
         self.assertEqual(misses(step(), launch(), merge), [])
+
+
+class Peer(unittest.TestCase):
+    def test_has_a_call_for_plain_causal_prefill_alone(self):
+        # Fails when a step is timed by a call that does something else, as one without its mask.
+        plain = step(queries=512, slots=512, window_left=-1)
+        self.assertTrue(peer.has_call(plain))
+        for other in ({"has_mask": True}, {"window_left": 255}, {"cache": "e4m3"}, {"slots": 513}):
+            self.assertFalse(peer.has_call(plain | other), other)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 // Purpose: memory of the device and what lies in it, for the programs of this room.
 // Contract: a call of CUDA that fails ends the program with a sentence and exit code 3: something
-// is
-//   missing on this machine.
+// is missing on this machine.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -66,6 +66,35 @@ class WithoutGpu(unittest.TestCase):
             self.assertEqual(ran.returncode, 1, ran.stderr)
             self.assertIn("at most 1", ran.stderr)
 
+    def test_what_counts_lacks_its_programs(self):
+        # Fails when a missing or failing kverify is taken for a missed limit.
+        with tempfile.TemporaryDirectory() as folder:
+            programs = pathlib.Path(folder) / "bin"
+            programs.mkdir()
+            shutil.copy(BUILD / "bin" / "kvattn_bench", programs)
+            shutil.copy(BUILD / "bin" / "kvattn_counters", programs)
+            ran = bench("--counters", STEP, build=programs.parent)
+            self.assertEqual(ran.returncode, 3, ran.stderr)
+            self.assertIn("bin/kverify", ran.stderr)
+            self.assertEqual(len(ran.stderr.splitlines()), 1, ran.stderr)
+            kverify = programs / "kverify"
+            for script in ("#!/bin/sh\necho no device >&2\nexit 5\n", "no program"):
+                kverify.write_text(script)
+                kverify.chmod(0o755)
+                ran = bench("--counters", STEP, build=programs.parent)
+                self.assertEqual(ran.returncode, 3, ran.stderr)
+                self.assertIn(STEP, ran.stderr)
+            self.assertNotIn("Traceback", ran.stderr)
+
+    def test_bad_input_of_what_counts(self):
+        # Fails when it is said in more than a line.
+        for arguments in (["nonsense"], ["--nonsense"]):
+            ran = subprocess.run([str(BUILD / "bin" / "kvattn_counters"), "--build", str(BUILD),
+                                  *arguments], capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, 2, ran.stderr)
+            self.assertEqual(len(ran.stderr.splitlines()), 1, ran.stderr)
+            self.assertIn("nonsense", ran.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

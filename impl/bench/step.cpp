@@ -27,6 +27,12 @@ std::vector<int32_t> shuffled_pages(int64_t pages) {
   return order;
 }
 
+std::vector<int32_t> query_offsets(const Workload& w) {
+  std::vector<int32_t> offsets;
+  for (int64_t b = 0; b <= w.requests; ++b) offsets.push_back(static_cast<int32_t>(b * w.queries));
+  return offsets;
+}
+
 }  // namespace
 
 uint32_t multiprocessors() {
@@ -42,18 +48,18 @@ Step::Step(const Workload& w, uint32_t multiprocessors, int64_t copies) : shape_
   const uint64_t cache_bytes =
       pages * shape_.page_slots * w.kv_heads * w.head_dim * dtype_bytes(w.cache);
   const uint64_t query_bytes = tokens * w.query_heads * w.head_dim * dtype_bytes(DType::kF16);
-  describe(w);
+  const std::vector<int32_t> query_lengths(w.requests, w.queries), kv_lengths(w.requests, w.slots);
   plan_ = checked(
-      make_plan(shape_, {.query_lengths = query_lengths_,
-                         .kv_lengths = kv_lengths_,
+      make_plan(shape_, {.query_lengths = query_lengths,
+                         .kv_lengths = kv_lengths,
                          .batch_invariant = w.mode == Mode::kInvariant,
                          .multiprocessors = w.mode == Mode::kThroughput ? multiprocessors : 0}));
   call_.query =
       tensor({tokens, w.query_heads, w.head_dim}, DType::kF16, allocate_numbers(query_bytes));
   call_.output = zeros({tokens, w.query_heads, w.value_dim()}, DType::kF16);
   call_.lse = zeros({tokens, w.query_heads}, DType::kF32);
-  call_.query_offsets = indices(offsets_);
-  call_.kv_lengths = call_.key_end = indices(kv_lengths_);
+  call_.query_offsets = indices(query_offsets(w));
+  call_.kv_lengths = call_.key_end = indices(kv_lengths);
   call_.key_begin = indices(std::vector<int32_t>(w.requests, 0));
   call_.workspace = keep(allocate(plan_.workspace_bytes));
   call_.cache.block_table = indices(shuffled_pages(pages));
@@ -79,14 +85,6 @@ void Step::launch(int64_t run) {
   call_.cache.key = cache.key;
   call_.cache.value = cache.value;
   if (const Status status = attend(call_, plan_, shape_); !status.ok()) fail(status.text());
-}
-
-void Step::describe(const Workload& w) {
-  query_lengths_.assign(w.requests, w.queries);
-  kv_lengths_.assign(w.requests, w.slots);
-  for (int64_t b = 0; b <= w.requests; ++b) {
-    offsets_.push_back(static_cast<int32_t>(b * w.queries));
-  }
 }
 
 void Step::take_mask(const Workload& w) {

@@ -30,7 +30,6 @@ class Step {
     TensorView key, value;
   };
 
-  void describe(const Workload& w);
   void take_mask(const Workload& w);
   void take_scales(const Workload& w, int64_t pages);
   void* keep(DeviceMemory memory);
@@ -41,7 +40,6 @@ class Step {
   AttentionShape shape_;
   Plan plan_;
   AttendCall call_;
-  std::vector<int32_t> query_lengths_, kv_lengths_, offsets_;
   std::vector<Cache> caches_;
   std::vector<DeviceMemory> memory_;
 };

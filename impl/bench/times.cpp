@@ -66,8 +66,7 @@ struct Rates {
 
 void print_step(const Workload& w, const Extent& extent, const Copies& copies, const Rates& rates) {
   const Least least = least_of(w);
-  const uint64_t pool = (w.is_latent() ? 1 : 2) * w.requests * w.slots * w.kv_heads * w.head_dim *
-                        dtype_bytes(w.cache);
+  const uint64_t pool = pool_bytes(w);
   Step step(w, multiprocessors(), static_cast<int64_t>(extent.rotated_bytes / pool) + 1);
   const double us = median_us(extent, copies, [&](int run) { step.launch(run); });
   const double bytes = static_cast<double>(pool + least.query_and_output_bytes) / us * 1e6;

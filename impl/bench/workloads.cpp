@@ -149,6 +149,11 @@ AttentionShape shape_of(const Workload& w) {
           .value_in_key = w.is_latent()};
 }
 
+uint64_t pool_bytes(const Workload& w) {
+  return static_cast<uint64_t>(w.requests * w.slots * w.kv_heads * slot_elements(w) *
+                               dtype_bytes(w.cache));
+}
+
 Least least_of(const Workload& w) {
   const int64_t rows = packed_rows(w), planes = w.requests * w.kv_heads;
   const int64_t block_rows = w.queries > 1 ? kWarpRows * kBlockWarps : rows;

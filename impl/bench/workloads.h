@@ -39,6 +39,9 @@ struct Workload {
 std::span<const Workload> workloads();
 AttentionShape shape_of(const Workload& w);
 
+/// Of K and V of all slots, without scales; a latent cache has no V of its own.
+uint64_t pool_bytes(const Workload& w);
+
 /// What a step costs, whatever the machine.
 struct Least {
   /// K and V, each row once for each tile of query rows that sees it: 64 packed rows in prefill, a

@@ -1,9 +1,10 @@
 // Purpose: the state of every page of a pool: who counts on it, whether it is published, and when
-// it may be handed out again. Contract: owned (references > 0), cached (published, no references; a
-// list from the least to the most recently used), fenced (a launched step may still touch it) and
-// free pages partition the pool. Nothing is allocated after construction. A misuse (dropping a page
-// that nobody holds) asserts. Example:  Page p = pool.take(); pool.drop(p, step);
-// pool.complete(step);  // p is free again
+// it may be handed out again.
+// Contract: owned (references > 0), cached (published, no references; a list from the least to the
+// most recently used), fenced (a launched step may still touch it) and free pages partition the
+// pool. Nothing is allocated after construction. A misuse (dropping a page that nobody holds)
+// asserts.
+// Example:  Page p = pool.take(); pool.drop(p, step); pool.complete(step);  // p is free again
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 // with its last page_slots tokens, if one is published. A child is found by a hash and confirmed by
 // comparing all tokens and the identity of the root: side input and position offset. A node lives
 // as long as something holds it: a child, a request that walked down to it, a page. No room for a
-// node means that a page stays unpublished. Nothing is allocated after construction. Example:
-//   NodeId n = index.find(kNoNode, root, tokens.first(16));  // kNoNode: not there
+// node means that a page stays unpublished. Nothing is allocated after construction.
+// Example:  NodeId n = index.find(kNoNode, root, tokens.first(16));  // kNoNode: not there
 #pragma once
 
 #include <cstdint>

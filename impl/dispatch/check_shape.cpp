@@ -8,38 +8,6 @@ namespace kvattn {
 namespace {
 
 constexpr int64_t kGridYMax = 65535;
-constexpr double kThetaMax = 1e12;
-
-/// What the cache holds, and how K and Q are turned.
-Status check_formats(const AttentionShape& s) {
-  const DType cache = cache_dtype(s);
-  const bool is_codes = cache == DType::kE4M3 || cache == DType::kE5M2 || cache == DType::kI8;
-  if (!is_codes && cache != s.dtype) {
-    return unsupported("shape: expected a cache of ", dtype_name(s.dtype),
-                       " or of 8-bit codes (e4m3, e5m2, int8), got ", dtype_name(cache));
-  }
-  if (s.scales > ScaleGranularity::kPage) {
-    return refused("shape: expected scales 0 to 4, got ", static_cast<int>(s.scales));
-  }
-  if (!is_codes && s.scales != ScaleGranularity::kNone) {
-    return unsupported("shape: scales are offered for 8-bit codes, got them for ",
-                       dtype_name(cache));
-  }
-  const bool turns = s.rope.pairing != Rope::Pairing::kNone;
-  if (s.rope.pairing > Rope::Pairing::kInterleaved) {
-    return refused("shape: expected a RoPE pairing of 0 to 2, got ",
-                   static_cast<int>(s.rope.pairing));
-  }
-  if (s.rope.dims < 0 || s.rope.dims % 2 != 0 || s.rope.dims > s.head_dim ||
-      turns != (s.rope.dims > 0)) {
-    return refused("shape: expected RoPE of an even number of dimensions up to ", s.head_dim,
-                   ", 0 exactly without a pairing, got ", s.rope.dims);
-  }
-  if (turns && !(s.rope.theta >= 1 && s.rope.theta <= kThetaMax)) {
-    return refused("shape: expected a RoPE theta of 1 to ", kThetaMax, ", got ", s.rope.theta);
-  }
-  return {};
-}
 
 /// Of K and V.
 Status check_dimensions(const AttentionShape& s) {
@@ -107,7 +75,7 @@ Status check_shape(const AttentionShape& s) {
     return refused("shape: expected windows of -1 or more, got left ", s.window_left, " right ",
                    s.window_right);
   }
-  return check_formats(s);
+  return check_format(format_of(s));
 }
 
 }  // namespace kvattn

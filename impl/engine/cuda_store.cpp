@@ -63,6 +63,7 @@ class CudaStore final : public Store {
   ~CudaStore() override { static_cast<void>(cudaStreamSynchronize(stream_)); }
 
   SlotLayout layout() const override { return size_.layout; }
+  const CacheFormat& format() const override { return size_.format; }
 
   Status check(const Batch& batch) override {
     if (!batch.attends || batch.queries == 0) return {};

@@ -71,17 +71,29 @@ void encode(DType type, double x, std::byte* to) {
   std::memcpy(to, &code, bytes);
 }
 
-void turn(const Rope& rope, int64_t position, double* row) {
-  const int64_t pairs = rope.dims / 2;
-  const bool is_neox = rope.pairing == Rope::Pairing::kNeox;
-  for (int64_t i = 0; i < pairs; ++i) {
+/// By how much each pair of dimensions turns at a position, whatever the head.
+struct Turn {
+  double cosine, sine;
+};
+std::vector<Turn> turns_of(const Rope& rope, int64_t position) {
+  std::vector<Turn> turns(static_cast<size_t>(rope.dims / 2));
+  for (size_t i = 0; i < turns.size(); ++i) {
     const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(rope.dims);
     const double angle = static_cast<double>(position) * std::pow(rope.theta, exponent);
+    turns[i] = {std::cos(angle), std::sin(angle)};
+  }
+  return turns;
+}
+
+/// No turns leave the row as it is.
+void turn(const Rope& rope, const std::vector<Turn>& turns, double* row) {
+  const bool is_neox = rope.pairing == Rope::Pairing::kNeox;
+  for (size_t i = 0; i < turns.size(); ++i) {
     double& a = row[is_neox ? i : 2 * i];
-    double& b = row[is_neox ? i + pairs : 2 * i + 1];
-    const double cosine = std::cos(angle), sine = std::sin(angle), first = a;
-    a = first * cosine - b * sine;
-    b = b * cosine + first * sine;
+    double& b = row[is_neox ? i + turns.size() : 2 * i + 1];
+    const double first = a;
+    a = first * turns[i].cosine - b * turns[i].sine;
+    b = b * turns[i].cosine + first * turns[i].sine;
   }
 }
 
@@ -91,12 +103,14 @@ void store_row(const CacheFormat& format, const HostRow& row, std::byte* to) {
   const auto dims = static_cast<size_t>(format.head_dim);
   const auto given_bytes = static_cast<size_t>(dtype_bytes(format.given));
   const auto stored_bytes = static_cast<size_t>(dtype_bytes(format.stored));
+  const std::vector<Turn> turns =
+      row.turns ? turns_of(format.rope, row.position) : std::vector<Turn>();
   std::vector<double> elements(dims);
   for (size_t head = 0; head < static_cast<size_t>(format.kv_heads); ++head) {
     for (size_t i = 0; i < dims; ++i) {
       elements[i] = decoded(format.given, row.given + (head * dims + i) * given_bytes);
     }
-    if (row.turns) turn(format.rope, row.position, elements.data());
+    turn(format.rope, turns, elements.data());
     const double scale = row.scales == nullptr ? 1.0 : double{row.scales[head]};
     for (size_t i = 0; i < dims; ++i) {
       encode(format.stored, elements[i] / scale, to + (head * dims + i) * stored_bytes);

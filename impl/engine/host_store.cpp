@@ -40,6 +40,7 @@ class HostStore final : public Store {
   }
 
   SlotLayout layout() const override { return size_.layout; }
+  const CacheFormat& format() const override { return size_.format; }
 
   Status check(const Batch& batch) override {
     if (batch.attends) return unsupported("host store: attention is not offered");
@@ -96,7 +97,7 @@ class HostStore final : public Store {
         std::byte* to = slot(pages_, {page, at % size_.page_slots, place.layer});
         const int64_t from = row.append_begin + i;
         if (size_.format.changes_key()) {
-          convert({.page = page, .slot = at % size_.page_slots, .layer = layer}, from,
+          convert({.at = to, .page_slot = at % size_.page_slots, .layer = layer}, from,
                   row.position(at));
           continue;
         }
@@ -163,7 +164,8 @@ class HostStore final : public Store {
     std::vector<float> key, value;  // of each head
   };
   /// K's and V's, where tokens or pages have scales: a slot has its page's beside it.
-  std::byte* scales_at(std::byte* slot) const {
+  template <class Byte>
+  Byte* scales_at(Byte* slot) const {
     return slot + size_.layout.stored_key + size_.layout.stored_value;
   }
   /// Of the slot that lies at `at`.
@@ -175,26 +177,31 @@ class HostStore final : public Store {
               {format.value_scales.begin() + first, format.value_scales.begin() + first + heads}};
     }
     float both[2];
-    std::memcpy(both, at + size_.layout.stored_key + size_.layout.stored_value, sizeof both);
+    std::memcpy(both, scales_at(at), sizeof both);
     return {std::vector<float>(heads, both[0]), std::vector<float>(heads, both[1])};
   }
+  struct FoundSlot {
+    std::byte* at;
+    int64_t page_slot;
+    int32_t layer;  // of the model
+  };
   /// A page has the scales of the token in its first slot.
-  void put_scales(const SlotPlace& place, int64_t row, std::byte* to) {
-    const bool takes_first = size_.format.scales == ScaleGranularity::kPage && place.slot > 0;
+  void put_scales(const FoundSlot& slot, int64_t row) {
+    const bool takes_first = size_.format.scales == ScaleGranularity::kPage && slot.page_slot > 0;
     if (takes_first) {
-      const SlotPlace first{place.page, 0, place_of(size_.groups, place.layer).layer};
-      std::memcpy(scales_at(to), scales_at(slot(pages_, first)), 2 * sizeof(float));
+      const std::byte* first = slot.at - slot.page_slot * slot_bytes_;
+      std::memcpy(scales_at(slot.at), scales_at(first), 2 * sizeof(float));
       return;
     }
-    std::memcpy(scales_at(to), &key_scales_[row], sizeof(float));
-    std::memcpy(scales_at(to) + sizeof(float), &value_scales_[row], sizeof(float));
+    std::memcpy(scales_at(slot.at), &key_scales_[row], sizeof(float));
+    std::memcpy(scales_at(slot.at) + sizeof(float), &value_scales_[row], sizeof(float));
   }
-  /// Row `row` of the step's tensors, for a slot whose layer is the model's.
-  void convert(const SlotPlace& place, int64_t row, int64_t position) {
-    std::byte* to = slot(pages_, in_group(place));
-    if (slot_scales_) put_scales(place, row, to);
+  /// Row `row` of the step's tensors.
+  void convert(const FoundSlot& slot, int64_t row, int64_t position) {
+    std::byte* const to = slot.at;
+    if (slot_scales_) put_scales(slot, row);
     Scales scales;
-    if (size_.layout.scales > 0) scales = scales_of(place.layer, to);
+    if (size_.layout.scales > 0) scales = scales_of(slot.layer, to);
     const bool scaled = size_.layout.scales > 0;
     store_row(size_.format,
               {.given = key_.data() + row * size_.layout.key,

@@ -1,7 +1,9 @@
 // A request as bytes: a header, the tokens, then K and V of every slot that has not expired, group
 // by group, layer by layer, slot by slot. Saved bytes come from anywhere: they are checked to the
-// last one before anything is admitted.
+// last one before anything is admitted. Codes mean nothing without their scales: those must be the
+// model's own where tensors or heads have them, and else such as append could have left.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "kvattn/engine.h"
@@ -9,7 +11,7 @@
 namespace kvattn {
 namespace {
 
-constexpr uint64_t kMagic = 0x313056415354564b;  // "KVTSAV01"
+constexpr uint64_t kMagic = 0x323056415354564b;  // "KVTSAV02"
 
 struct Header {
   uint64_t magic = kMagic, bytes = 0;
@@ -17,8 +19,19 @@ struct Header {
   uint64_t side_input = 0;
   int64_t position_offset = 0, length = 0;
   int64_t key_bytes = 0, value_bytes = 0, scales = 0, groups = 0, layers = 0;
+  int64_t dtype = 0, scale_granularity = 0, rope_pairing = 0, rope_dims = 0;  // as CacheFormat's
+  double rope_theta = 0;
   int64_t kept_from[kGroupsMax] = {};  // slot
 };
+
+void set_format(Header& h, const CacheFormat& format) {
+  h.dtype = static_cast<int64_t>(format.stored);
+  h.scale_granularity = static_cast<int64_t>(format.scales);
+  h.rope_pairing = static_cast<int64_t>(format.rope.pairing);
+  if (format.rope.pairing == Rope::Pairing::kNone) return;
+  h.rope_dims = format.rope.dims;
+  h.rope_theta = format.rope.theta;
+}
 
 // FNV-1a over words, the last one of each part filled up with zeros.
 uint64_t hash_of(uint64_t hash, std::span<const std::byte> bytes) {
@@ -84,8 +97,27 @@ int64_t bytes_of(const PagedCacheConfig& c, const Header& h) {
   return static_cast<int64_t>(sizeof h) + h.length * int64_t{sizeof(Token)} + slots * slot_bytes(h);
 }
 
-Status check_header(const PagedCacheConfig& c, const SlotLayout& layout, const Header& h,
+std::string format_text(const Header& h) {
+  return sentence("elements of type ", h.dtype, ", scales ", h.scale_granularity, ", RoPE ",
+                  h.rope_pairing, " of ", h.rope_dims, " dimensions with base ", h.rope_theta);
+}
+
+/// The bytes of a slot may be as many in two formats that mean other numbers by them.
+Status check_same_format(const CacheFormat& format, const Header& h) {
+  Header own;
+  set_format(own, format);
+  if (h.dtype == own.dtype && h.scale_granularity == own.scale_granularity &&
+      h.rope_pairing == own.rope_pairing && h.rope_dims == own.rope_dims &&
+      h.rope_theta == own.rope_theta) {
+    return {};
+  }
+  return refused("restore: saved in another format: expected ", format_text(own), ", got ",
+                 format_text(h));
+}
+
+Status check_header(const PagedCacheConfig& c, const Store& store, const Header& h,
                     std::span<const std::byte> bytes) {
+  const SlotLayout layout = store.layout();
   if (h.magic != kMagic) return refused("restore: these are no saved bytes of kvattn");
   if (h.key_bytes != layout.stored_key || h.value_bytes != layout.stored_value ||
       h.scales != layout.scales || h.groups != std::ssize(c.groups) || h.layers != layers_of(c)) {
@@ -95,6 +127,7 @@ Status check_header(const PagedCacheConfig& c, const SlotLayout& layout, const H
                    " scales of each, got ", h.layers, ", ", h.groups, ", ", h.key_bytes, ", ",
                    h.value_bytes, ", ", h.scales);
   }
+  KVATTN_RETURN_IF_ERROR(check_same_format(store.format(), h));
   if (h.length < 0 || h.length > c.context_limit.value) {
     return refused("restore: expected 0 to ", c.context_limit, " slots, got ", h.length);
   }
@@ -114,6 +147,83 @@ Status check_header(const PagedCacheConfig& c, const SlotLayout& layout, const H
     return refused("restore: the checksum does not match");
   }
   return {};
+}
+
+/// The scales of saved slots.
+class SavedScales {
+ public:
+  SavedScales(const CacheFormat& format, const Header& h, std::span<const std::byte> bytes)
+      : format_(format), header_(h), bytes_(bytes) {}
+
+  /// Of the slot whose bytes begin at `offset`. `follows`: those of a slot of the same page, layer
+  /// and request lie right before them.
+  Status check(int32_t layer, int64_t slot, int64_t offset, bool follows) const {
+    for (const bool of_value : {false, true}) {
+      const Role role{of_value ? "V" : "K", of_value ? header_.scales : 0,
+                      of_value ? format_.value_scales : format_.key_scales};
+      const Status status = format_.has_slot_scales() ? check_slot(role, offset, follows)
+                                                      : check_constant(role, layer, offset);
+      if (!status.ok()) {
+        return refused("restore: layer ", layer, ", slot ", slot, ": ", status.text());
+      }
+    }
+    return {};
+  }
+
+ private:
+  struct Role {
+    const char* name;
+    int64_t first;  // of the slot's scales
+    const std::vector<float>& constant;
+  };
+  float at(const Role& role, int64_t offset, int64_t head) const {
+    float scale = 0;
+    const int64_t index = role.first + head;
+    std::memcpy(&scale,
+                bytes_.data() + offset + header_.key_bytes + header_.value_bytes +
+                    index * int64_t{sizeof scale},
+                sizeof scale);
+    return scale;
+  }
+  Status check_constant(const Role& role, int32_t layer, int64_t offset) const {
+    for (int64_t head = 0; head < header_.scales; ++head) {
+      const float own = role.constant[layer * header_.scales + head], got = at(role, offset, head);
+      if (got != own) {
+        return refused("expected the scales of this model, for ", role.name, " of head ", head, " ",
+                       own, ", got ", got);
+      }
+    }
+    return {};
+  }
+  Status check_slot(const Role& role, int64_t offset, bool follows) const {
+    const float first = at(role, offset, 0);
+    if (!std::isfinite(first) || first == 0) {
+      return refused("expected a finite scale of ", role.name, " other than 0, got ", first);
+    }
+    for (int64_t head = 1; head < header_.scales; ++head) {
+      if (at(role, offset, head) == first) continue;
+      return refused("expected one scale of ", role.name, " for all heads, got ", first, " and ",
+                     at(role, offset, head));
+    }
+    if (format_.scales != ScaleGranularity::kPage || !follows) return {};
+    const float before = at(role, offset - slot_bytes(header_), 0);
+    if (before == first) return {};
+    return refused("expected one scale of ", role.name, " for all slots of a page, got ", before,
+                   " and ", first);
+  }
+
+  const CacheFormat& format_;
+  const Header& header_;
+  std::span<const std::byte> bytes_;
+};
+
+Status check_scales(const PagedCacheConfig& c, const CacheFormat& format, const Header& h,
+                    std::span<const std::byte> bytes) {
+  if (h.scales == 0) return {};
+  const SavedScales scales(format, h, bytes);
+  return each_slot(c, h, [&](int32_t g, int32_t layer, int64_t slot, int64_t offset) {
+    return scales.check(layer, slot, offset, slot > h.kept_from[g] && slot % c.page_slots != 0);
+  });
 }
 
 }  // namespace
@@ -136,6 +246,7 @@ StatusOr<std::vector<std::byte>> Engine::save(RequestId request) {
            .scales = layout.scales,
            .groups = std::ssize(c.groups),
            .layers = layers_of(c)};
+  set_format(h, target_.store->format());
   for (int32_t g = 0; g < std::ssize(c.groups); ++g) {
     h.kept_from[g] = target_.cache.kept_from(*handle, Group{g}).value;
   }
@@ -162,7 +273,8 @@ StatusOr<Handle> Engine::restore(const Admission& admission, std::span<const std
     return refused("restore: expected ", sizeof h, " bytes or more, got ", bytes.size());
   }
   std::memcpy(&h, bytes.data(), sizeof h);
-  KVATTN_RETURN_IF_ERROR(check_header(c, target_.store->layout(), h, bytes));
+  KVATTN_RETURN_IF_ERROR(check_header(c, *target_.store, h, bytes));
+  KVATTN_RETURN_IF_ERROR(check_scales(c, target_.store->format(), h, bytes));
   if (h.side_input != index_of(admission.side_input) ||
       h.position_offset != admission.position_offset) {
     return refused("restore: saved with side input ", h.side_input, " and offset ",

@@ -79,7 +79,7 @@ struct CodesAttention : MmaAttention<T, kDim, kCodesWarps> {
     } else {
       copy_rows<8>(base, stage);
     }
-    if (p.cache.key_scale != nullptr && !has_one_scale()) copy_scales(base, stage);
+    if (p.cache.key_scale != nullptr && !has_one_scale(p.cache)) copy_scales(base, stage);
   }
 
   /// Rows that consist of whole vectors of 16 bytes.
@@ -118,14 +118,10 @@ struct CodesAttention : MmaAttention<T, kDim, kCodesWarps> {
     }
   }
 
-  /// Whether all slots of the head share a scale.
-  __device__ bool has_one_scale() const {
-    return p.cache.scale_page_stride == 0 && p.cache.scale_slot_stride == 0;
-  }
-
   /// The one scale takes the place of every slot's, for good.
   __device__ void spread_scale() const {
-    if (p.cache.key_scale == nullptr || !has_one_scale() || threadIdx.x >= kWarpLanes) return;
+    if (p.cache.key_scale == nullptr || !has_one_scale(p.cache) || threadIdx.x >= kWarpLanes)
+      return;
     const int64_t index = scale_index(p.cache, 0, 0, kv_head);
     const float key = p.cache.key_scale[index], value = p.cache.value_scale[index];
     for (int row = lane; row < kMmaStages * kTile; row += kWarpLanes) {

@@ -210,11 +210,8 @@ struct WarpAttention {
     }
   }
 
-  __device__ bool has_one_scale() const {
-    return p.cache.scale_page_stride == 0 && p.cache.scale_slot_stride == 0;
-  }
   __device__ void take_scale() {
-    if (p.cache.key_scale == nullptr || !has_one_scale()) return;
+    if (p.cache.key_scale == nullptr || !has_one_scale(p.cache)) return;
     const int64_t index = scale_index(p.cache, 0, 0, kv_head);
     key_scale = p.cache.key_scale[index];
     value_scale = p.cache.value_scale[index];
@@ -230,7 +227,7 @@ struct WarpAttention {
   __device__ void take_tile(int32_t base) {
     const int32_t page_lane = page_of_lane(base);
     float parts[kRows][kLanes], weights[kRows];
-    if (kHasScales && !has_one_scale()) {
+    if (kHasScales && !has_one_scale(p.cache)) {
       key_scale = scale_of_lane(p.cache.key_scale, base, page_lane);
       value_scale = scale_of_lane(p.cache.value_scale, base, page_lane);
     }

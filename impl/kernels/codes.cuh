@@ -65,6 +65,11 @@ __device__ inline Vec8 load_stored8(const Code* p, const PagedParams& cache) {
   return decode8(*reinterpret_cast<const uint2*>(p), cache.format);
 }
 
+/// Whether all slots of a KV head share a scale.
+__device__ inline bool has_one_scale(const PagedParams& cache) {
+  return cache.scale_page_stride == 0 && cache.scale_slot_stride == 0;
+}
+
 /// Where the scale of a slot's KV head lies.
 __device__ inline int64_t scale_index(const PagedParams& cache, int64_t page, int64_t slot,
                                       int64_t head) {

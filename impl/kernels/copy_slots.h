@@ -1,8 +1,8 @@
 // Purpose: slots of pages copied to other pages, in every layer of a group at once: copy on write
-// of a partly filled page, beams that continue what others were, pages that move. Contract: no copy
-// of a launch writes what another one of it reads or writes. Rows of K and of V are multiples of 16
-// bytes, and the slots of a page lie one after the other. Example:  SlotCopies copies{.pool = ...,
-// .count = 1, .list = {{.from = 7, .to = 90, .slots = 3}}};
+// of a partly filled page, beams that continue what others were, pages that move.
+// Contract: no copy of a launch writes what another one of it reads or writes. Rows of K and of V
+// are multiples of 16 bytes, and the slots of a page lie one after the other.
+// Example:  SlotCopies copies{.pool = ..., .count = 1, .list = {{.from = 7, .to = 9, .slots = 3}}};
 //           launch_copy_slots(copies, stream);
 #pragma once
 

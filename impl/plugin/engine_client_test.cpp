@@ -1,5 +1,7 @@
 #include "impl/plugin/engine_client_test.h"
 
+#include <dlfcn.h>
+
 #include <cstring>
 
 namespace kvattn::testing {
@@ -11,6 +13,12 @@ uint64_t mix(uint64_t x, uint64_t y) {
 }
 
 }  // namespace
+
+const kv_plugin& load_plugin(const std::string& file) {
+  void* library = dlopen((KV_BUILD_DIR "/lib/" + file).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw std::runtime_error(dlerror());
+  return *reinterpret_cast<const kv_plugin* (*)()>(dlsym(library, "kverify_plugin_v1"))();
+}
 
 Client::Client(const kv_plugin& plugin, const ClientOptions& o)
     : api_(*plugin.engine),

@@ -17,6 +17,9 @@ namespace kvattn::testing {
 constexpr uint32_t kQueryHeads = 4, kKvHeads = 2, kHeadDim = 8;
 constexpr float kScale = 0.25f;
 
+/// One of those that the build has made, by the name of its file.
+const kv_plugin& load_plugin(const std::string& file);
+
 struct ClientOptions {
   uint32_t pages = 32, host_pages = 16, draft_layers = 0, async_depth = 0;
   std::vector<int64_t> windows = {-1};  // one group of two layers for each

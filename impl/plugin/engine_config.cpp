@@ -1,10 +1,13 @@
 #include "impl/plugin/engine_config.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "impl/plugin/dlpack.h"
 
 namespace kvattn {
 namespace {
+
+constexpr uint32_t kWidthMax = 65535;
 
 /// What the interface can ask for and the engine does not offer.
 Status check_offered(const kv_attention_shape& s) {
@@ -24,17 +27,35 @@ Status check_offered(const kv_attention_shape& s) {
 
 StatusOr<AttentionShape> shape_of(const kv_attention_shape& s) {
   KVATTN_RETURN_IF_ERROR(check_offered(s));
-  const StatusOr<DType> dtype = dtype_of(s.query_dtype), stored = dtype_of(s.kv_dtype);
-  if (!dtype.ok() || !stored.ok()) return dtype.ok() ? stored.status() : dtype.status();
-  const bool has_codes = dtype_bytes(*stored) == 1;
-  if (dtype_bytes(*dtype) == 1 || (!has_codes && *stored != *dtype) ||
-      std::memcmp(&s.output_dtype, &s.query_dtype, sizeof s.output_dtype) != 0) {
-    return unsupported(
-        "engine: expected Q and O in one dtype of 16 or 32 bits, and the cache in "
-        "the same or in 8 bits");
+  const StatusOr<DType> dtype = dtype_of("engine: Q", s.query_dtype);
+  if (!dtype.ok()) return dtype.status();
+  const StatusOr<DType> output = dtype_of("engine: O", s.output_dtype);
+  if (!output.ok()) return output.status();
+  const StatusOr<DType> stored = dtype_of("engine: the cache", s.kv_dtype);
+  if (!stored.ok()) return stored.status();
+  const bool is_float = *dtype == DType::kF16 || *dtype == DType::kBF16 || *dtype == DType::kF32;
+  if (!is_float || *output != *dtype) {
+    return unsupported("engine: expected Q and O both in fp16, bf16 or fp32, got ",
+                       dtype_name(*dtype), " and ", dtype_name(*output));
+  }
+  const bool has_codes = is_code(*stored);
+  if (!has_codes && *stored != *dtype) {
+    return unsupported("engine: expected a cache of ", dtype_name(*dtype),
+                       ", e4m3, e5m2 or int8, got ", dtype_name(*stored));
   }
   if (s.kv_scale > KV_SCALE_PAGE || (s.kv_scale != KV_SCALE_NONE && !has_codes)) {
     return refused("engine: expected scales 0 to 4, and none without codes, got ", s.kv_scale);
+  }
+  if (s.rope > KV_ROPE_INTERLEAVED) {
+    return refused("engine: expected RoPE 0 to 2, got ", s.rope);
+  }
+  if (s.query_heads < 1 || s.kv_heads < 1 || s.query_heads % s.kv_heads != 0) {
+    return refused("engine: expected query heads to be a multiple of KV heads, got ", s.query_heads,
+                   " and ", s.kv_heads);
+  }
+  if (s.head_dim_k < 1 || s.head_dim_k > kWidthMax || s.query_heads > kWidthMax) {
+    return refused("engine: expected 1 to ", kWidthMax, " query heads and dimensions, got ",
+                   s.query_heads, " and ", s.head_dim_k);
   }
   return AttentionShape{.query_heads = s.query_heads,
                         .kv_heads = s.kv_heads,
@@ -62,10 +83,13 @@ StatusOr<std::vector<float>> head_values(const kv_engine_config& c, const char* 
 }
 
 Status check_sizes(const kv_engine_config& c) {
+  if (c.shape == nullptr || c.shape->struct_bytes < sizeof *c.shape) {
+    return refused("engine: expected a shape of ", sizeof *c.shape, " bytes or more");
+  }
   if (c.fill_qkv == nullptr || c.groups == nullptr || c.group_count == 0) {
     return refused("engine: expected fill_qkv and at least one group of layers");
   }
-  if (c.shape != nullptr && c.shape->kv_scale != KV_SCALE_NONE && c.fill_scales == nullptr) {
+  if (c.shape->kv_scale != KV_SCALE_NONE && c.fill_scales == nullptr) {
     return refused("engine: expected fill_scales, as the shape has scales");
   }
   // Within 31 bits each, so that products of two fit.
@@ -74,24 +98,30 @@ Status check_sizes(const kv_engine_config& c) {
         c.context_limit, c.step_tokens_max, c.async_depth, c.draft_layers, c.draft_page_count}) {
     if (number > 0x7fffffff) return refused("engine: expected 31-bit sizes, got ", number);
   }
+  for (const kv_layer_group& group : std::span(c.groups, c.group_count)) {
+    if (group.layers > 0x7fffffff) {
+      return refused("engine: expected a 31-bit number of layers, got ", group.layers);
+    }
+  }
   return {};
 }
 
-}  // namespace
-
-StatusOr<DType> dtype_of(const DLDataType& dtype) {
-  if (dtype.lanes == 1) {
-    if (dtype.code == kDLFloat && dtype.bits == 16) return DType::kF16;
-    if (dtype.code == kDLBfloat && dtype.bits == 16) return DType::kBF16;
-    if (dtype.code == kDLFloat && dtype.bits == 32) return DType::kF32;
-    if (dtype.code == kDLFloat8_e4m3fn && dtype.bits == 8) return DType::kE4M3;
-    if (dtype.code == kDLFloat8_e5m2 && dtype.bits == 8) return DType::kE5M2;
-    if (dtype.code == kDLInt && dtype.bits == 8) return DType::kI8;
-  }
-  return unsupported("expected fp16, bf16, fp32, e4m3, e5m2 or int8, got type code ",
-                     int{dtype.code}, " with ", int{dtype.bits}, " bits and ", dtype.lanes,
-                     " lanes");
+/// Before sizes are multiplied: in doubles, which cannot overflow.
+Status check_memory(const PagedCacheConfig& c, const SlotLayout& layout) {
+  constexpr double kBytesMax = 0x1p46;
+  const auto number = [](int64_t n) { return static_cast<double>(n); };
+  const double layers = number(std::ranges::max(c.groups, {}, &LayerGroup::layers).layers);
+  const double pages = number(std::max<int64_t>(c.pages.value + c.host_pages.value, 1));
+  const double slots = pages * number(c.page_slots);
+  const double rows = number(c.batch_slots) * number(c.step_slots_max.value);
+  const double bytes = slots * layers * number(layout.stored_key + layout.stored_value) +
+                       rows * number(layout.query + layout.key + layout.value + layout.output);
+  if (bytes <= kBytesMax) return {};
+  return exhausted("engine: expected caches and tensors of at most ", kBytesMax, " bytes, got ",
+                   bytes);
 }
+
+}  // namespace
 
 SlotLayout layout_of(const AttentionShape& shape) {
   const int64_t row = shape.head_dim * dtype_bytes(shape.dtype);
@@ -106,20 +136,8 @@ SlotLayout layout_of(const AttentionShape& shape) {
           .query_heads = shape.query_heads};
 }
 
-CacheFormat format_of(const AttentionShape& shape) {
-  return {.given = shape.dtype,
-          .stored = cache_dtype(shape),
-          .scales = shape.scales,
-          .rope = shape.rope,
-          .kv_heads = shape.kv_heads,
-          .head_dim = shape.head_dim};
-}
-
 StatusOr<ParsedConfig> engine_config(const kv_engine_config& c) {
   KVATTN_RETURN_IF_ERROR(check_sizes(c));
-  if (c.shape == nullptr || c.shape->struct_bytes < sizeof *c.shape) {
-    return refused("engine: expected a shape of ", sizeof *c.shape, " bytes or more");
-  }
   const StatusOr<AttentionShape> shape = shape_of(*c.shape);
   if (!shape.ok()) return shape.status();
   const SlotLayout layout = layout_of(*shape);
@@ -132,14 +150,15 @@ StatusOr<ParsedConfig> engine_config(const kv_engine_config& c) {
   cache.pages = PageCount(c.page_count);
   cache.host_pages = PageCount(c.host_page_count);
   cache.page_slots = shape->page_slots;
-  const int64_t layers = std::ranges::max(cache.groups, {}, &LayerGroup::layers).layers;
-  cache.page_bytes =
-      ByteCount(shape->page_slots * layers * (layout.stored_key + layout.stored_value));
   cache.dtype = cache_dtype(*shape);
   cache.batch_slots = static_cast<int32_t>(c.batch_slots);
   cache.requests = static_cast<int32_t>(c.request_max);
   cache.context_limit = SlotCount(c.context_limit);
   cache.step_slots_max = SlotCount(c.step_tokens_max);
+  KVATTN_RETURN_IF_ERROR(check_memory(cache, layout));
+  const int64_t layers = std::ranges::max(cache.groups, {}, &LayerGroup::layers).layers;
+  cache.page_bytes =
+      ByteCount(shape->page_slots * layers * (layout.stored_key + layout.stored_value));
   cache.steps_in_flight_max = static_cast<int>(std::min<uint32_t>(c.async_depth, 99)) + 1;
   cache.overcommit = c.overcommit;
   cache.prefix_index = c.prefix_cache != 0;

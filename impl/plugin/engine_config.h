@@ -1,6 +1,7 @@
 // Purpose: kv_engine_config in kvattn's terms.
 // Contract: refuses what is no configuration, and as unsupported what kvattn's engine does not
-// offer. Example:  StatusOr<ParsedConfig> parsed = engine_config(config);
+// offer.
+// Example:  StatusOr<ParsedConfig> parsed = engine_config(config);
 #pragma once
 
 #include "impl/plugin/engine_level.h"
@@ -18,9 +19,6 @@ StatusOr<ParsedConfig> engine_config(const kv_engine_config& config);
 StatusOr<std::unique_ptr<Store>> make_store(const kv_engine_config& config,
                                             const ParsedConfig& parsed, bool draft);
 
-StatusOr<DType> dtype_of(const DLDataType& dtype);
 SlotLayout layout_of(const AttentionShape& shape);
-/// Without the scales of tensors and heads.
-CacheFormat format_of(const AttentionShape& shape);
 
 }  // namespace kvattn

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "impl/plugin/dlpack.h"
 #include "impl/plugin/engine_config.h"
 
 struct kv_engine {
@@ -105,7 +106,7 @@ StatusOr<EngineRow> row_of(const PagedCache& cache, const kv_step_row& r) {
   Handle handle = *own;
   handle.ticket = Ticket{r.handle};
   handle.length = slots_of(r.length);
-  const StatusOr<DType> dtype = dtype_of(r.dtype);
+  const StatusOr<DType> dtype = dtype_of("K and V", r.dtype);
   if (!dtype.ok()) return refused("step: request ", r.request, ": ", dtype.status().text());
   bool is_tree = false;
   for (uint32_t i = 0; r.tree_parents != nullptr && i < r.append_tokens; ++i) {

@@ -1,6 +1,5 @@
 // The engine level of both plugins, as kverify uses it. With attention, outputs are compared too.
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 
 #include "impl/plugin/engine_client_test.h"
 
@@ -9,15 +8,9 @@ namespace {
 
 using namespace kvattn::testing;
 
-const kv_plugin& load(const std::string& name) {
-  void* library = dlopen((std::string(KV_BUILD_DIR "/lib/") + name).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw std::runtime_error(dlerror());
-  return *reinterpret_cast<const kv_plugin* (*)()>(dlsym(library, "kverify_plugin_v1"))();
-}
-
 class EveryPlugin : public ::testing::TestWithParam<const char*> {
  protected:
-  const kv_plugin& plugin() const { return load(GetParam()); }
+  const kv_plugin& plugin() const { return load_plugin(GetParam()); }
   // Also what makes this program need the CPU device's runtime, which the plugin then finds.
   void TearDown() override { EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess); }
 };

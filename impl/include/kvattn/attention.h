@@ -92,6 +92,15 @@ struct AttentionShape {
 inline DType cache_dtype(const AttentionShape& shape) {
   return shape.cache_dtype.value_or(shape.dtype);
 }
+/// Without the scales of tensors and heads.
+inline CacheFormat format_of(const AttentionShape& shape) {
+  return {.given = shape.dtype,
+          .stored = cache_dtype(shape),
+          .scales = shape.scales,
+          .rope = shape.rope,
+          .kv_heads = shape.kv_heads,
+          .head_dim = shape.head_dim};
+}
 
 /// One layer of a paged cache.
 struct CacheView {

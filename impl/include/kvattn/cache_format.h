@@ -1,12 +1,14 @@
 // Purpose: what append makes of new K and V on their way into the cache.
 // Contract: K is turned by its position first; then K and V are divided by their scales, rounded to
 // nearest even and, in 8 bits, saturated. The same numbers as AttentionShape's, for who stores
-// them. Example:  CacheFormat format{.given = DType::kF16, .stored = DType::kE4M3, ...};
+// them.
+// Example:  CacheFormat format{.given = DType::kF16, .stored = DType::kE4M3, ...};
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "kvattn/status.h"
 #include "kvattn/tensor.h"
 
 namespace kvattn {
@@ -43,8 +45,15 @@ struct CacheFormat {
   bool has_slot_scales() const {
     return scales == ScaleGranularity::kToken || scales == ScaleGranularity::kPage;
   }
-  bool changes_value() const { return given != stored; }
   bool changes_key() const { return given != stored || rope.pairing != Rope::Pairing::kNone; }
 };
+
+/// Elements of 8 bits, which stand for a number times a scale.
+constexpr bool is_code(DType dtype) {
+  return dtype == DType::kE4M3 || dtype == DType::kE5M2 || dtype == DType::kI8;
+}
+
+/// Ok, or why rows of such a format are refused or not offered. Part of check_shape.
+Status check_format(const CacheFormat& format);
 
 }  // namespace kvattn

@@ -6,8 +6,7 @@
 //  - A draft model has a cache of its own, without a prefix index: its rows are steps of their own,
 //    and every other operation takes both caches along.
 //  - Every operation is atomic, as in PagedCache. kFailed (the model or the device failed) leaves
-//  an
-//    engine that refuses everything but its end.
+//    an engine that refuses everything but its end.
 //  - On return from step() at most async_depth steps are in flight, the newest; their outputs are
 //    written when they complete.
 //

@@ -11,8 +11,7 @@
 //  - A written page is exclusively owned and unpublished; a step that would write another one
 //    copies it first (`copies`). Full pages are published when the step that fills them completes.
 //  - An index entry is found by the hash of its tokens and confirmed by all of them, and by the
-//  side
-//    input, along the whole prefix.
+//    side input, along the whole prefix.
 //  - Every operation is atomic: a status other than ok has changed nothing. kExhausted: no room
 //    now; kRefused: never lawful.
 //  - Nothing is allocated after create, but for what snapshot() returns and the text of a refusal.

@@ -2,9 +2,8 @@
 //
 // Contract:
 //  - KvPool owns one allocation: [layers][K, V][pages][page_slots][kv_heads][dimension]. Its
-//  content
-//    is undefined until written. Pages are handed out by number; one number names the same page of
-//    every layer. Any page may be handed out next.
+//    content is undefined until written. Pages are handed out by number; one number names the
+//    same page of every layer. Any page may be handed out next.
 //  - BlockTable owns the device copy of the pages of a batch of requests.
 //  - Objects move, and do not copy. Destruction frees device memory; the caller synchronises the
 //    streams that use it first. All calls come from one thread at a time.

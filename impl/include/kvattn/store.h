@@ -86,6 +86,7 @@ class Store {
  public:
   virtual ~Store() = default;
   virtual SlotLayout layout() const = 0;
+  virtual const CacheFormat& format() const = 0;
   /// Ok: begin() and attend() will take such a batch. Its tables are not looked at.
   virtual Status check(const Batch& batch) = 0;
 
