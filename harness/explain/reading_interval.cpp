@@ -88,7 +88,7 @@ std::optional<Reading> Scene::effective(const RowAt& at, const Reading& reading)
 }
 
 reference::Profile Scene::profile(const Reading& reading) const {
-  return reading.arithmetic ? profile_of(case_, *reading.arithmetic, "") : profile_;
+  return reading.arithmetic ? profile_of(case_, *reading.arithmetic) : profile_;
 }
 
 bool Scene::contains_empty(const RowAt& at, const Reading& reading) const {
