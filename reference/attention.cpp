@@ -180,10 +180,11 @@ void HeadEstimator::Buffers::weigh(const HeadBlock& block, const Profile& profil
   rounding.resize(weight.size());
   if (rounds) logits.resize(weight.size());
   sums.assign(block.rows.size(), {});
+  coefficients_of.resize(block.rows.size());
   for (size_t r = 0; r < block.rows.size(); ++r) {
     if (result.rows[r].empty()) continue;
     const QueryRow& row = block.rows[r];
-    const Coefficients c = row_coefficients(block, profile, r);
+    const Coefficients& c = coefficients_of[r] = row_coefficients(block, profile, r);
     double* w = &weight[r * keys];
     double* b = &rounding[r * keys];
     sums[r] = ops.weights({.scores = w,

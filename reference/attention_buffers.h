@@ -30,6 +30,7 @@ struct HeadEstimator::Buffers {
   std::vector<double> tile, square, largest;
   std::vector<const std::byte*> pointers;
   std::vector<WeightSums> sums;
+  std::vector<Coefficients> coefficients_of;       // [rows] of those that see a key
   std::vector<double> own_relative, rounding_min;  // [rows] see finish_row
 
   // For B2, when it is asked for.

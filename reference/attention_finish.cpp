@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "harness/core/wide.h"
 #include "reference/attention_buffers.h"
 #include "reference/elementary.h"
 #include "reference/exactness.h"
@@ -15,6 +16,29 @@ constexpr double kUnit64 = 0x1p-53;
 
 // Of a positive normal number.
 int exponent_of(double x) { return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52) - 1023; }
+
+/// What finish_elements() multiplies and divides by; all finite, total and smallest positive.
+struct RowFactors {
+  double total, centre, share, size_share, relative, smallest, tiny;
+};
+/// The sums of a row's elements, and where their bounds go.
+struct RowElements {
+  double* __restrict output;
+  const double* __restrict absolute;
+  double* __restrict bound;
+  double* __restrict error;
+};
+
+KV_WIDE void finish_elements(const RowFactors& f, const RowElements& e, uint32_t count) {
+  for (uint32_t j = 0; j < count; ++j) {
+    const double value = e.output[j] / f.total, size = std::fabs(value);
+    e.output[j] = value;
+    const double spread = std::max(0.0, e.absolute[j] - f.centre * size) / f.total;
+    e.bound[j] = (spread * f.share + size * f.size_share) * (1 - 0x1p-30);
+    e.error[j] =
+        f.relative * (e.absolute[j] / (f.smallest * f.total) * (1 + 0x1p-40) + size) + f.tiny;
+  }
+}
 
 }  // namespace
 
@@ -70,7 +94,7 @@ bool HeadEstimator::Buffers::may_be_dyadic(const HeadBlock& block, const Profile
                      from.alibi_slope == 0 && !from.sink && from.rotated.empty();
   if (!plain || !rounding_is_declared(profile)) return false;
   const double quarter = 0.25 * dtype_unit_roundoff(profile.probability_dtype);
-  const double quantum = row_coefficients(block, profile, row).probability_absolute;
+  const double quantum = coefficients_of[row].probability_absolute;
   for (size_t i = 0; i < slots.size(); ++i) {
     const double w = weight[row * keys + i];
     if (!visible[row * keys + i] || w < quantum) continue;
@@ -104,7 +128,7 @@ HeadEstimator::Buffers::ScoreSizes HeadEstimator::Buffers::score_sizes(const Hea
 void HeadEstimator::Buffers::finish_row(const HeadBlock& block, const Profile& profile, size_t r) {
   RowEstimate& row = result.rows[r];
   const QueryRow& from = block.rows[r];
-  const Coefficients c = row_coefficients(block, profile, r);
+  const Coefficients& c = coefficients_of[r];
   const double sink_weight = from.sink ? exp_nonpositive(*from.sink - sums[r].score_max) : 0;
   const double total = sums[r].weights + sink_weight;
   row.score_max = sums[r].score_max;
@@ -156,16 +180,15 @@ void HeadEstimator::Buffers::finish_row(const HeadBlock& block, const Profile& p
   // B1 follows the accumulation error and may find none: P's rounding is all that surely counts.
   const double share =
       order_is_known(profile) ? c.probability_relative / smallest * (1 - 0x1p-40) : 1;
-  for (uint32_t j = 0; j < block.shape.dim_v; ++j) {
-    const size_t at = r * value_stride + j;
-    output[at] /= total;
-    const double size = std::fabs(output[at]);
-    const double centre = profile.row_sum == RowSum::kOfRounded ? sums[r].rounding * size : 0;
-    const double spread = maybe_exact ? 0 : std::max(0.0, absolute[at] - centre) / total;
-    bound[at] = (spread * share + size * (row_sum + c.division)) * (1 - 0x1p-30);
-    error[at] = relative * (absolute[at] / (smallest * total) * (1 + 0x1p-40) + size) +
-                0x1p-1000 * value_max;
-  }
+  const size_t at = r * value_stride;
+  finish_elements({.total = total,
+                   .centre = profile.row_sum == RowSum::kOfRounded ? sums[r].rounding : 0,
+                   .share = maybe_exact ? 0 : share,
+                   .size_share = row_sum + c.division,
+                   .relative = relative,
+                   .smallest = smallest,
+                   .tiny = 0x1p-1000 * value_max},
+                  {&output[at], &absolute[at], &bound[at], &error[at]}, block.shape.dim_v);
 }
 
 }  // namespace kv::reference

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "harness/core/wide.h"
 #include "reference/attention_buffers.h"
 #include "reference/elementary.h"
 
@@ -25,6 +26,28 @@ RoundingGrid grid_of(DType type) {
   grid.exponent_min = exponent_of(dtype_min_subnormal(type)) + grid.mantissa;
   grid.largest = dtype_max(type);
   return grid;
+}
+
+struct RowFactors {
+  double denominator, relative, own_relative, rounding_min, tiny;
+};
+/// The sums of a row's elements, and where their bounds go.
+struct RowElements {
+  double* __restrict value;
+  const double* __restrict absolute;
+  double* __restrict low;
+  double* __restrict error;
+};
+
+KV_WIDE void finish_elements(const RowFactors& f, const RowElements& e, uint32_t count) {
+  for (uint32_t j = 0; j < count; ++j) {
+    const double value = e.value[j] / f.denominator, size = std::fabs(value);
+    // Middles are at most twice the weights, and a quantum of P, which `absolute` holds.
+    const double middles = 3 * e.absolute[j] / (f.rounding_min * f.denominator);
+    e.value[j] = value;
+    e.low[j] = (e.low[j] / f.denominator + size * f.relative) * (1 - 0x1p-30);
+    e.error[j] = f.own_relative * (middles + size) + f.tiny;
+  }
 }
 
 }  // namespace
@@ -132,7 +155,7 @@ void HeadEstimator::Buffers::sum_tile(const Profile& profile, const Tile& tile, 
 }
 
 void HeadEstimator::Buffers::round_row(const HeadBlock& block, const Profile& profile, size_t r) {
-  Coefficients c = row_coefficients(block, profile, r);
+  Coefficients c = coefficients_of[r];
   c.scores *= std::fabs(double{block.shape.scale});
   const double* biases = row_bias(block.rows[r]);
   const double error = maximum_error(c, biases, r);
@@ -183,15 +206,14 @@ void HeadEstimator::Buffers::finish_rounded(const HeadBlock& block, const Profil
     of_row.kind = unknown && !block.rows[r].sink ? Kind::kNotAsked : Kind::kNone;
     if (!rounds || !rounded_rows[r].known) continue;
     const RoundedRow& row = rounded_rows[r];
-    for (uint32_t j = 0; j < block.shape.dim_v; ++j) {
-      const size_t at = r * value_stride + j;
-      const double value = rounded[at] / row.denominator, size = std::fabs(value);
-      // Middles are at most twice the weights, and a quantum of P, which `absolute` holds.
-      const double middles = 3 * absolute[at] / (rounding_min[r] * row.denominator);
-      rounded[at] = value;
-      rounded_low[at] = (rounded_low[at] / row.denominator + size * row.relative) * (1 - 0x1p-30);
-      rounded_error[at] = own_relative[r] * (middles + size) + 0x1p-1000 * value_max;
-    }
+    const size_t at = r * value_stride;
+    finish_elements({.denominator = row.denominator,
+                     .relative = row.relative,
+                     .own_relative = own_relative[r],
+                     .rounding_min = rounding_min[r],
+                     .tiny = 0x1p-1000 * value_max},
+                    {&rounded[at], &absolute[at], &rounded_low[at], &rounded_error[at]},
+                    block.shape.dim_v);
     of_row = {.kind = Kind::kKnown,
               .output = &rounded[r * value_stride],
               .bound_low = &rounded_low[r * value_stride],
