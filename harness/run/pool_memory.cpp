@@ -10,7 +10,7 @@ namespace kv {
 namespace {
 
 constexpr uint64_t kFarBytes = uint64_t{1} << 32;
-constexpr uint64_t kScratchBytes = 256 << 10;  // compared at a time, inside the second-level cache
+constexpr uint64_t kScratchBytes = 32 << 10;  // compared at a time, inside the nearest cache
 
 uint64_t rounded_up(uint64_t value, uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -68,7 +68,9 @@ Result<void> PoolMemory::poison(const Case& c) {
     std::memcpy(&seen_[done], seen_.data(), std::min(done, seen_.size() - done));
 
   if (contiguous() && gap_bytes_ == 0) {
-    KV_RETURN_IF_ERROR(memory_.upload(seen_.span()));
+    const bool of_one_byte =
+        seen_.size() < 2 || std::memcmp(seen_.data(), &seen_[1], element_bytes) == 0;
+    KV_RETURN_IF_ERROR(of_one_byte ? memory_.fill(seen_[0]) : memory_.upload(seen_.span()));
     memory_.set_access(0, memory_.bytes(), KV_SIMT_ACCESS_READ);
     if (undefined_) memory_.set_undefined(0, memory_.bytes());
     return {};
