@@ -4,7 +4,6 @@
 
 #include "harness/case/timeline.h"
 #include "harness/relation/families/logit_shift.h"
-#include "harness/relation/relation.h"
 
 namespace kv {
 namespace {
@@ -53,6 +52,22 @@ bool relate(Case& c, uint64_t number, uint64_t seed) {
   c.exec.relation.clear();
   c.exec.relation_seed = 0;
   return false;
+}
+
+Case draw_of_family(ChoiceSource& choices, const Relation& relation, const DrawOptions& options) {
+  constexpr int kDraws = 8;
+  Case c;
+  for (int i = 0; i < kDraws; ++i) {
+    c = draw(choices, options);
+    choices.enter(Part::kRelation);
+    c.exec.relation = relation.name;
+    c.exec.relation_seed = choices.below(uint64_t{1} << 32);
+    const auto image = image_of(c);
+    if (image.ok() && image->has_value()) return c;
+  }
+  c.exec.relation.clear();
+  c.exec.relation_seed = 0;
+  return c;
 }
 
 Case draw_related(ChoiceSource& choices, const DrawOptions& options) {

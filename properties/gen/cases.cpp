@@ -19,6 +19,7 @@ namespace {
 // A long case takes about 150 choices; RapidCheck's sizes end at 100.
 constexpr int kChoicesPerSize = 2;
 constexpr int kChoicesPerSizeOfHistory = 10;  // 60 operations
+constexpr int kChoicesPerSizeOfFamily = 12;   // several draws, up to one with an image
 
 using Drawer = std::function<Case(ChoiceSource&)>;
 
@@ -41,8 +42,10 @@ rc::Gen<Case> drawn_by(const Drawer& drawer, int choices_per_size = kChoicesPerS
 rc::Gen<Case> cases() {
   return drawn_by([](ChoiceSource& choices) { return draw(choices, {}); });
 }
-rc::Gen<Case> related_cases() {
-  return drawn_by([](ChoiceSource& choices) { return draw_related(choices, {}); });
+rc::Gen<Case> cases_of(const Relation& relation) {
+  return drawn_by(
+      [&relation](ChoiceSource& choices) { return draw_of_family(choices, relation, {}); },
+      kChoicesPerSizeOfFamily);
 }
 rc::Gen<Case> histories() {
   return drawn_by([](ChoiceSource& choices) { return draw_history(choices, {}); },

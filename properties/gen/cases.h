@@ -14,6 +14,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "harness/case/case.h"
+#include "harness/relation/relation.h"
 
 namespace kv {
 
@@ -28,8 +29,8 @@ rc::Gen<Case> cases();
 /// Any history that the generator can draw, for engines that own their cache.
 rc::Gen<Case> histories();
 
-/// The same, some with a relation (harness/relation/draw_related.h).
-rc::Gen<Case> related_cases();
+/// Cases of one family of relations (harness/relation/draw_related.h).
+rc::Gen<Case> cases_of(const Relation& relation);
 
 }  // namespace props
 }  // namespace kv
