@@ -12,7 +12,8 @@ int64_t elements_of_slot(const AttentionShape& shape) {
 /// Bytes of K and V of one layer, or 0 when the pool's bytes do not fit 63 bits.
 int64_t layer_bytes(const AttentionShape& shape, KvPool::Size size) {
   int64_t bytes = size.pages, all = 0;
-  for (int64_t factor : {shape.page_slots, elements_of_slot(shape), dtype_bytes(shape.dtype)}) {
+  for (int64_t factor :
+       {shape.page_slots, elements_of_slot(shape), dtype_bytes(cache_dtype(shape))}) {
     if (__builtin_mul_overflow(bytes, factor, &bytes)) return 0;
   }
   return __builtin_mul_overflow(bytes, size.layers, &all) ? 0 : bytes;
@@ -75,8 +76,9 @@ StatusOr<CacheView> KvPool::layer(int64_t layer, const BlockTable& table) const 
   const int64_t bytes = layer_bytes(shape_, size_);
   const int64_t key_bytes = bytes / (shape_.head_dim + shape_.dim_of_value()) * shape_.head_dim;
   char* key = static_cast<char*>(memory_.get()) + layer * bytes;
-  return CacheView{.key = dense_view(key, shape_.dtype, keys, 4),
-                   .value = dense_view(key + key_bytes, shape_.dtype, values, 4),
+  const DType dtype = cache_dtype(shape_);
+  return CacheView{.key = dense_view(key, dtype, keys, 4),
+                   .value = dense_view(key + key_bytes, dtype, values, 4),
                    .block_table = table.view()};
 }
 

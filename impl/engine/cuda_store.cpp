@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "impl/engine/cache_scales.h"
 #include "impl/engine/slot_copies.h"
 #include "impl/engine/step_buffers.h"
 #include "kvattn/pool.h"
@@ -41,16 +42,18 @@ class Events {
 class CudaStore final : public Store {
  public:
   CudaStore(const StoreSize& size, const AttentionShape& shape, const CudaStoreOptions& options,
-            KvPool pool, StepBuffers buffers, std::vector<BlockTable> tables)
+            KvPool pool, CacheScales scales, StepBuffers buffers, std::vector<BlockTable> tables)
       : size_(size),
         shape_(shape),
         stream_(options.stream),
         batch_invariant_(options.batch_invariant),
         pool_(std::move(pool)),
+        scales_(std::move(scales)),
         buffers_(std::move(buffers)),
         tables_(std::move(tables)) {
     layers_ = std::ranges::max(size.groups, {}, &LayerGroup::layers).layers;
-    host_page_bytes_ = layers_ * size.page_slots * (size.layout.key + size.layout.value);
+    host_layer_bytes_ = size.page_slots * (size.layout.stored_key + size.layout.stored_value);
+    host_page_bytes_ = layers_ * (host_layer_bytes_ + scales_.page_bytes());
     host_.resize(size.host_pages.value * host_page_bytes_);
     table_rows_.reserve(2 * size.batch_slots + 1);
   }
@@ -81,7 +84,10 @@ class CudaStore final : public Store {
     return copy_slots(copies, size_,
                       {.key = first.key,
                        .value = first.value,
-                       .layer_bytes = static_cast<char*>(next.key) - static_cast<char*>(first.key)},
+                       .layer_bytes = static_cast<char*>(next.key) - static_cast<char*>(first.key),
+                       .key_scale = scales_.move() ? scales_.of_page_zero(false) : nullptr,
+                       .value_scale = scales_.move() ? scales_.of_page_zero(true) : nullptr,
+                       .scale_layer_bytes = scales_.layer_bytes()},
                       stream_);
   }
 
@@ -90,6 +96,8 @@ class CudaStore final : public Store {
       for (int32_t layer = 0; layer < size_.groups[index_of(c.group)].layers; ++layer) {
         KVATTN_RETURN_IF_ERROR(move_rows(host_rows(c.host_page, layer), rows(c.page, 0, layer),
                                          c.slots, cudaMemcpyDeviceToHost));
+        KVATTN_RETURN_IF_ERROR(
+            scales_.to_host(host_scales(c.host_page, layer), scales_of(c, layer), stream_));
       }
     }
     return {};
@@ -102,6 +110,8 @@ class CudaStore final : public Store {
       for (int32_t layer = 0; layer < size_.groups[index_of(c.group)].layers; ++layer) {
         KVATTN_RETURN_IF_ERROR(move_rows(rows(c.page, 0, layer), host_rows(c.host_page, layer),
                                          c.slots, cudaMemcpyHostToDevice));
+        KVATTN_RETURN_IF_ERROR(
+            scales_.from_host(scales_of(c, layer), host_scales(c.host_page, layer), stream_));
       }
     }
     return {};
@@ -126,12 +136,16 @@ class CudaStore final : public Store {
     const Rows from = rows(place.page, place.slot, place_of(place.layer).layer);
     const auto slots = static_cast<int32_t>(place.slots);
     KVATTN_RETURN_IF_ERROR(move_rows({out.key, out.value}, from, slots, cudaMemcpyDeviceToHost));
+    KVATTN_RETURN_IF_ERROR(scales_.read(scales_of(place), out, stream_));
     return from_cuda("read", cudaStreamSynchronize(stream_));
   }
   Status write(const SlotPlace& place, const ConstSlotBytes& bytes) override {
     const Rows to = rows(place.page, place.slot, place_of(place.layer).layer);
-    KVATTN_RETURN_IF_ERROR(move(to.key, bytes.key, size_.layout.key, cudaMemcpyHostToDevice));
-    return move(to.value, bytes.value, size_.layout.value, cudaMemcpyHostToDevice);
+    const SlotLayout& layout = size_.layout;
+    KVATTN_RETURN_IF_ERROR(move(to.key, bytes.key, layout.stored_key, cudaMemcpyHostToDevice));
+    KVATTN_RETURN_IF_ERROR(
+        move(to.value, bytes.value, layout.stored_value, cudaMemcpyHostToDevice));
+    return scales_.write(scales_of(place), bytes, stream_);
   }
 
  private:
@@ -150,13 +164,33 @@ class CudaStore final : public Store {
   Rows rows(Page page, int64_t slot, int32_t layer) const {
     const CacheView cache = *pool_.layer(layer, tables_[0]);
     const int64_t at = index_of(page) * size_.page_slots + slot;
-    return {static_cast<char*>(cache.key.data) + at * size_.layout.key,
-            static_cast<char*>(cache.value.data) + at * size_.layout.value};
+    return {static_cast<char*>(cache.key.data) + at * size_.layout.stored_key,
+            static_cast<char*>(cache.value.data) + at * size_.layout.stored_value};
   }
   Rows host_rows(HostPage page, int32_t layer) {
-    char* key = host_.data() + index_of(page) * host_page_bytes_ +
-                layer * size_.page_slots * (size_.layout.key + size_.layout.value);
-    return {key, key + size_.page_slots * size_.layout.key};
+    char* key = host_.data() + index_of(page) * host_page_bytes_ + layer * host_layer_bytes_;
+    return {key, key + size_.page_slots * size_.layout.stored_key};
+  }
+  /// Behind the rows of all layers.
+  char* host_scales(HostPage page, int32_t layer) {
+    return host_.data() + index_of(page) * host_page_bytes_ + layers_ * host_layer_bytes_ +
+           layer * scales_.page_bytes();
+  }
+  /// Of a page that goes to the host or comes from it.
+  static CacheScales::Place scales_of(const HostCopy& copy, int32_t layer) {
+    return {.page = copy.page, .slots = copy.slots, .layer = {.of_pool = layer}};
+  }
+  CacheScales::Place scales_of(const SlotPlace& place) const {
+    return {.page = place.page,
+            .slot = place.slot,
+            .slots = place.slots,
+            .layer = {.of_model = place.layer, .of_pool = place_of(place.layer).layer}};
+  }
+  StatusOr<CacheView> cache_of(int32_t layer) const {
+    const LayerPlace place = place_of(layer);
+    StatusOr<CacheView> cache = pool_.layer(place.layer, tables_[place.group]);
+    if (cache.ok()) scales_.add_to(*cache, {.of_model = layer, .of_pool = place.layer});
+    return cache;
   }
   Status to_device(const std::vector<float>& values, DeviceMemory& memory) {
     if (values.empty()) return {};
@@ -178,8 +212,8 @@ class CudaStore final : public Store {
     return from_cuda("copy", cudaMemcpyAsync(to, from, bytes, kind, stream_));
   }
   Status move_rows(const Rows& to, const Rows& from, int32_t slots, cudaMemcpyKind kind) {
-    KVATTN_RETURN_IF_ERROR(move(to.key, from.key, slots * size_.layout.key, kind));
-    return move(to.value, from.value, slots * size_.layout.value, kind);
+    KVATTN_RETURN_IF_ERROR(move(to.key, from.key, slots * size_.layout.stored_key, kind));
+    return move(to.value, from.value, slots * size_.layout.stored_value, kind);
   }
   AttentionShape shape_of(int32_t group) const {
     AttentionShape shape = shape_;
@@ -197,6 +231,7 @@ class CudaStore final : public Store {
   cudaStream_t stream_;
   bool batch_invariant_;
   KvPool pool_;
+  CacheScales scales_;
   StepBuffers buffers_;
   DeviceMemory slopes_, sinks_;     // [layers][query_heads]
   std::vector<BlockTable> tables_;  // [group]
@@ -204,7 +239,7 @@ class CudaStore final : public Store {
   Events events_;
   std::vector<char> host_;
   int64_t layers_ = 0;  // of the largest group
-  int64_t host_page_bytes_ = 0;
+  int64_t host_layer_bytes_ = 0, host_page_bytes_ = 0;
   Plan plan_;
   Batch batch_;
 };
@@ -231,22 +266,23 @@ StatusOr<StepTensors> CudaStore::begin(const Batch& batch) {
 
 Status CudaStore::append(int32_t layer) {
   if (batch_.appended == 0) return {};
-  const LayerPlace place = place_of(layer);
-  StatusOr<CacheView> cache = pool_.layer(place.layer, tables_[place.group]);
+  StatusOr<CacheView> cache = cache_of(layer);
   if (!cache.ok()) return cache.status();
-  const AttentionShape shape = shape_of(place.group);
+  const AttentionShape shape = shape_of(place_of(layer).group);
   AppendCall call = buffers_.append_call(*cache, shape);
   call.stream = stream_;
+  const StepTensors tensors = buffers_.tensors();
+  KVATTN_RETURN_IF_ERROR(scales_.place(call, tensors.key_scales, tensors.value_scales));
   return kvattn::append(call, shape);
 }
 
 Status CudaStore::attend(int32_t layer, const LayerResult& result) {
   if (batch_.queries == 0) return {};
-  const LayerPlace place = place_of(layer);
-  StatusOr<CacheView> cache = pool_.layer(place.layer, tables_[place.group]);
+  StatusOr<CacheView> cache = cache_of(layer);
   if (!cache.ok()) return cache.status();
-  const AttentionShape shape = shape_of(place.group);
-  AttendCall call = buffers_.attend_call(*cache, shape, place.group);
+  const int32_t group = place_of(layer).group;
+  const AttentionShape shape = shape_of(group);
+  AttendCall call = buffers_.attend_call(*cache, shape, group);
   call.alibi_slopes = heads_of(slopes_, layer);
   call.sinks = heads_of(sinks_, layer);
   call.stream = stream_;
@@ -269,7 +305,6 @@ Status CudaStore::attend(int32_t layer, const LayerResult& result) {
 }  // namespace
 
 Status check_cuda_store(const StoreSize& size, const AttentionShape& shape) {
-  if (shape.cache_dtype) return unsupported("store: kvattn does not offer a quantised cache");
   KVATTN_RETURN_IF_ERROR(check_shape(shape));
   for (const LayerGroup& group : size.groups) {
     AttentionShape windowed = shape;
@@ -288,6 +323,8 @@ StatusOr<std::unique_ptr<Store>> make_cuda_store(const StoreSize& size, const At
   const int64_t layers = std::ranges::max(size.groups, {}, &LayerGroup::layers).layers;
   StatusOr<KvPool> pool = KvPool::create(shape, {.layers = layers, .pages = size.pages.value});
   if (!pool.ok()) return pool.status();
+  StatusOr<CacheScales> scales = CacheScales::create(size);
+  if (!scales.ok()) return scales.status();
   StatusOr<StepBuffers> buffers = StepBuffers::create(size, shape, options.batch_invariant);
   if (!buffers.ok()) return buffers.status();
   std::vector<BlockTable> tables;
@@ -298,8 +335,9 @@ StatusOr<std::unique_ptr<Store>> make_cuda_store(const StoreSize& size, const At
     if (!table.ok()) return table.status();
     tables.push_back(*std::move(table));
   }
-  auto store = std::make_unique<CudaStore>(size, shape, options, *std::move(pool),
-                                           *std::move(buffers), std::move(tables));
+  auto store =
+      std::make_unique<CudaStore>(size, shape, options, *std::move(pool), *std::move(scales),
+                                  *std::move(buffers), std::move(tables));
   KVATTN_RETURN_IF_ERROR(store->create(options.heads));
   return std::unique_ptr<Store>(std::move(store));
 }

@@ -51,6 +51,10 @@ StatusOr<StepBuffers> StepBuffers::create(const StoreSize& size, const Attention
   KVATTN_RETURN_IF_ERROR(allocate(b.workspace_, static_cast<int64_t>(*workspace)));
   KVATTN_RETURN_IF_ERROR(allocate(b.numbers_, numbers * 4));
   KVATTN_RETURN_IF_ERROR(allocate(b.trees_, tokens * tree_words * 4));
+  if (size.format.has_slot_scales()) {
+    KVATTN_RETURN_IF_ERROR(allocate(b.key_scales_, tokens * int64_t{sizeof(float)}));
+    KVATTN_RETURN_IF_ERROR(allocate(b.value_scales_, tokens * int64_t{sizeof(float)}));
+  }
   if (shape.rope.pairing != Rope::Pairing::kNone) {
     b.positions_max_ = tokens;
     b.append_positions_.reserve(tokens);

@@ -35,7 +35,9 @@ class StepBuffers {
   AppendCall append_call(const CacheView& cache, const AttentionShape& shape) const;
   AttendCall attend_call(const CacheView& cache, const AttentionShape& shape, int group) const;
 
-  StepTensors tensors() const { return {query_.get(), key_.get(), value_.get()}; }
+  StepTensors tensors() const {
+    return {query_.get(), key_.get(), value_.get(), key_scales_.get(), value_scales_.get()};
+  }
   const void* output() const { return output_.get(); }
   const float* lse() const { return static_cast<const float*>(lse_.get()); }
   uint64_t workspace_bytes() const { return workspace_bytes_; }
@@ -50,6 +52,7 @@ class StepBuffers {
   int64_t groups_ = 0;                  // whose key begins were sent
   int64_t tree_words_ = 0;              // of each query's mask; 0: the batch has no tree
   DeviceMemory query_, key_, value_, output_, lse_, workspace_, numbers_, trees_;
+  DeviceMemory key_scales_, value_scales_;  // of new tokens, where they or pages have scales
   DeviceMemory positions_;     // of the new tokens, then of the queries; only with RoPE
   int64_t positions_max_ = 0;  // of either; 0: without RoPE
   uint64_t workspace_bytes_ = 0;

@@ -1,8 +1,10 @@
 // Purpose: slots of pages copied to other pages, in every layer of a group at once: copy on write
-// of a partly filled page, beams that continue what others were, pages that move.
-// Contract: no copy of a launch writes what another one of it reads or writes. Rows of K and of V
-// are multiples of 16 bytes, and the slots of a page lie one after the other.
-// Example:  SlotCopies copies{.pool = ..., .count = 1, .list = {{.from = 7, .to = 9, .slots = 3}}};
+// of a partly filled page, beams that continue what others were, pages that move; and their scales,
+// which are slots of 4 bytes.
+// Contract: no copy of a launch writes what another one of it reads or writes. Slots of K and of V
+// are multiples of 4 bytes, and lie one after the other, in a page and from page to page. They are
+// copied 16, 8 or 4 bytes at a time: the most that both are multiples of.
+// Example:  SlotCopies copies{.key = ..., .count = 1, .list = {{.from = 7, .to = 90, .slots = 3}}};
 //           launch_copy_slots(copies, stream);
 #pragma once
 

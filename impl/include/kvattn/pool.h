@@ -1,9 +1,10 @@
 // Purpose: device memory of a paged KV cache, and the block tables that map requests to it.
 //
 // Contract:
-//  - KvPool owns one allocation: [layers][K, V][pages][page_slots][kv_heads][dimension]. Its
-//    content is undefined until written. Pages are handed out by number; one number names the
-//    same page of every layer. Any page may be handed out next.
+//  - KvPool owns one allocation: [layers][K, V][pages][page_slots][kv_heads][dimension], in the
+//    cache's dtype; scales of codes are the caller's. Its content is undefined until written. Pages
+//    are handed out by number; one number names the same page of every layer. Any page may be
+//    handed out next.
 //  - BlockTable owns the device copy of the pages of a batch of requests.
 //  - Objects move, and do not copy. Destruction frees device memory; the caller synchronises the
 //    streams that use it first. All calls come from one thread at a time.
@@ -72,7 +73,7 @@ class KvPool {
   Status release(std::span<const Page> pages);
   int64_t free_pages() const { return static_cast<int64_t>(free_.size()); }
 
-  /// The cache of one layer, 0-based, as the attention calls take it.
+  /// The cache of one layer, 0-based, as the attention calls take it, but for scales.
   StatusOr<CacheView> layer(int64_t layer, const BlockTable& table) const;
 
  private:
