@@ -174,6 +174,7 @@ TEST(Json, WhatNoEngineIsToldIsRefused) {
   EXPECT_EQ(said([](Case& c) { c.mask.encoding = MaskEncoding::kBoolKeep; }),
             "mask.encoding: expected ");
   EXPECT_EQ(said([](Case& c) { c.data.overrides.emplace_back(); }), "data.overrides: expected");
+  EXPECT_EQ(said([](Case& c) { c.data.digest = 5; }), "data.digest: expected it");
   EXPECT_EQ(said([](Case& c) { c.data.tensors_file = "t"; }), "data.tensors_file: expec");
   EXPECT_EQ(said([](Case& c) {
               c.engine->groups = {{.layers = 1}};

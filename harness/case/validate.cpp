@@ -255,6 +255,7 @@ Result<void> check_history(const Case& c) {
       {pool.poison != own.poison, "pool.poison"},
       {has_groups && c.mask.window_left != -1, "mask.window_left beside engine.groups"},
       {c.mask.encoding != MaskEncoding::kNone, "mask.encoding"},
+      {c.data.digest.has_value(), "data.digest"},
       {!c.data.overrides.empty(), "data.overrides"},
       {!c.data.tensors_file.empty(), "data.tensors_file"},
       {!exec.variant.empty(), "exec.variant"},

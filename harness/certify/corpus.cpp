@@ -9,6 +9,7 @@
 #include "harness/case/data.h"
 #include "harness/case/json.h"
 #include "harness/case/timeline.h"
+#include "harness/case/validate.h"
 #include "harness/core/hash.h"
 #include "harness/history/twin.h"
 #include "harness/relation/relation.h"
@@ -88,6 +89,8 @@ Result<Case> load_checked_case(const std::string& path) {
   if (!c.exec.relation.empty() && !known)
     return bad_input(path + ": exec.relation: expected the name of a relation, got \"" +
                      c.exec.relation + "\"");
+  const Result<void> told = c.engine ? check_history(c) : Result<void>();
+  if (!told.ok()) return Error{told.error().kind, path + ": " + told.error().message};
   const auto timeline = Timeline::create(c);
   if (!timeline.ok()) {
     if (timeline.error().kind == ErrorKind::kUnsupported) return c;  // a verdict, not an error

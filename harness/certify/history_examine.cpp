@@ -1,6 +1,5 @@
 #include "harness/certify/history_examine.h"
 
-#include "harness/case/validate.h"
 #include "harness/core/json_fields.h"
 #include "harness/history/explain.h"
 #include "harness/simt/control/finding_names.h"
@@ -53,11 +52,6 @@ std::string history_failure_class(const HistoryFinding& finding) {
 }
 
 Result<Examined> examine_history(HistoryBench& bench, const Case& c, const HistoryExam& exam) {
-  KV_RETURN_IF_ERROR(check_history(c));
-  if (!c.exec.relation.empty() && find_twin(c.exec.relation) == nullptr) {
-    return bad_input("exec.relation: expected a relation of histories, got '" + c.exec.relation +
-                     "'");
-  }
   Examined examined{.c = c};
   Verdict& v = examined.verdict;
   const Result<HistoryResult> ran =
