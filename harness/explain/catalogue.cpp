@@ -36,6 +36,7 @@ std::vector<Hypothesis> hypotheses(const Scene& scene) {
   number_hypotheses(scene, out);
   lse_hypotheses(scene, out);
   split_hypotheses(scene, out);
+  tile_hypotheses(out);
   state_hypotheses(scene, out);
   head_input_hypotheses(scene, out);
   format_hypotheses(scene, out);

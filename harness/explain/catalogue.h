@@ -48,6 +48,7 @@ inline constexpr QueryTile kQueryTiles[] = {{0}, {1}, {2}, {4}, {8}, {16}, {32},
 void number_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
 void lse_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
 void split_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
+void tile_hypotheses(std::vector<Hypothesis>& out);
 void state_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
 void tensor_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);
 void fitted_hypotheses(const Scene& scene, std::vector<Hypothesis>& out);

@@ -206,6 +206,8 @@ TEST(Families, SplitsAndTheirMerge) {
 TEST(Families, PlacesAndParts) {
   for (const Plant& plant : {
            Plant{"table-row-by-pages", table_case(), "request-minus-one"},
+           Plant{"tile-as-first:16", split_case(), "tile-as-previous:16"},
+           Plant{"value-page-of-first-step:8", split_case(), "page-of-first-step:8"},
            Plant{"query-of-first-request", grouped_case(), "query-zero-always"},
            Plant{"window-start-of-last-query", windowed_case(), "window-left-minus-one"},
            Plant{"score-dims-dropped:8", grouped_case(), "value-dims-dropped:8"},

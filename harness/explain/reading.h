@@ -69,8 +69,9 @@ struct Reading {
   RowFate fate = RowFate::kNumbers;
   /// [slots to the end of the last page]: 0 hidden, 1 visible, 2 twice.
   std::vector<uint32_t> copies;
-  std::vector<SlotSource> sources;  // of each
-  RowAt query;                      // whose query
+  std::vector<SlotSource> sources;        // of each
+  std::vector<SlotSource> value_sources;  // of each one's V; empty: as K's
+  RowAt query;                            // whose query
   uint32_t key_head = 0, value_head = 0, layer = 0;
   double scale = 1, softcap = 0;
   double alibi_slope = 0;

@@ -10,9 +10,18 @@
 
 namespace kv {
 
+namespace {
+
+const SlotSource& source_of(const Reading& reading, size_t slot, bool value) {
+  const bool apart = value && !reading.value_sources.empty();
+  return (apart ? reading.value_sources : reading.sources)[slot];
+}
+
+}  // namespace
+
 double Scene::scale_of(const Reading& reading, size_t slot, bool value) const {
   if (case_.shape.kv_scale == KvScale::kNone) return 1;
-  const SlotSource& from = reading.sources[slot];
+  const SlotSource& from = source_of(reading, slot, value);
   const Sequence& owner = sequence(from.request_row);
   const uint64_t count = owner.slots.size();
   if (from.slot >= count) return std::numeric_limits<double>::quiet_NaN();
@@ -57,7 +66,7 @@ void Scene::turn_query(const Reading& reading, int64_t position, reference::RowI
 }
 
 std::vector<double> Scene::row_values(const Reading& reading, size_t slot, bool value) const {
-  const SlotSource& from = reading.sources[slot];
+  const SlotSource& from = source_of(reading, slot, value);
   const Sequence& owner = sequence(from.request_row);
   const size_t page = from.slot / page_slots();
   const uint32_t dim = value ? case_.shape.head_dim_v : case_.shape.head_dim_k;
