@@ -205,6 +205,39 @@ TEST(Attention, TakesEveryHeadGroup) {
   }
 }
 
+// Fails when heads for which K and V come into shared memory, two to sixteen to a block, are given
+// other numbers than those that read them by themselves, or numbers of another head.
+TEST(Attention, DecodeGivesAHeadTheSameBitsInAGroupOfAnySize) {
+  constexpr int64_t kFew = 2;
+  for (const auto& [dtype, head_dim] : {std::pair{DType::kF16, int64_t{64}},
+                                        {DType::kBF16, 128},
+                                        {DType::kF16, 72},
+                                        {DType::kF16, 256}}) {
+    AttentionShape s = shape_of(dtype, head_dim);
+    s.kv_heads = 1;
+    s.query_heads = kFew;
+    s.window_left = 600;
+    Server few(s, 64);
+    Request a{.seed = 26, .pad_left = 70};
+    few.step({{&a, 771, 0}});
+    const StepResult want = few.step({{&a, 0, 1}}, {.split_slots = 512});
+    for (const int64_t heads : {5, 8, 16, 37}) {
+      SCOPED_TRACE(sentence(heads, " heads of ", head_dim));
+      s.query_heads = heads;
+      Server many(s, 64);
+      Request same{.seed = 26, .pad_left = 70};
+      many.step({{&same, 771, 0}});
+      const std::vector<StepRow> rows = {{&same, 0, 1}};
+      const StepResult got = many.step(rows, {.split_slots = 512});
+      EXPECT_EQ(got.variant, "decode");
+      expect_right(many, rows, got);
+      EXPECT_TRUE(std::equal(want.lse.begin(), want.lse.end(), got.lse.begin()));
+      EXPECT_TRUE(
+          std::equal(want.output_bytes.begin(), want.output_bytes.end(), got.output_bytes.begin()));
+    }
+  }
+}
+
 TEST(Attention, AcceptsEmptyBatches) {
   const AttentionShape s = shape_of(DType::kF16, 64);
   Server server(s, 4);

@@ -22,7 +22,7 @@ counters, peer = load("counters"), load("peer")
 
 def launch(kernel="attend_mma_kernel", **fields):
     counted = {"kernel": kernel, "global_load_sectors": 3200, "global_bytes_moved": 110_000,
-               "shared_bank_conflicts": 0, "mma": 64}
+               "shared_bank_conflicts": 0, "mma": 64, "grid": [1, 1, 4]}
     return counted | fields
 
 
@@ -30,7 +30,7 @@ def step(queries=1, **fields):
     return {"name": "step", "queries": queries, "kv_bytes": 102_400,
             "query_and_output_bytes": 2_000, "flops": 1, "mma": 64, "whole_sectors": True,
             "cache": "fp16", "mode": "throughput", "has_mask": False, "is_latent": False,
-            "query_heads": 4, "kv_heads": 1} | fields
+            "query_heads": 4, "kv_heads": 1, "slots": 1024} | fields
 
 
 def misses(workload, *launches):
@@ -54,13 +54,19 @@ class Limits(unittest.TestCase):
         wasteful = launch(global_load_sectors=6400)
         self.assertEqual(misses(step(query_heads=9), wasteful), [])
         self.assertEqual(len(misses(step(query_heads=8), wasteful)), 1)
-        self.assertEqual(misses(step(mode="ordinary", query_heads=8), wasteful), [])
-        self.assertEqual(len(misses(step(mode="ordinary"), wasteful)), 1)
+        self.assertEqual(misses(step(mode="ordinary", query_heads=17), wasteful), [])
+        self.assertEqual(len(misses(step(mode="ordinary", query_heads=16), wasteful)), 1)
 
-    def test_reads_of_masks_and_of_latent_caches_are_listed_only(self):
+    def test_reads_of_masks_are_listed_only(self):
         wasteful = launch(global_load_sectors=6400)
         self.assertEqual(misses(step(queries=9, has_mask=True), wasteful), [])
-        self.assertEqual(misses(step(is_latent=True), wasteful), [])
+
+    def test_reads_of_latent_caches(self):
+        # 64 heads: K once, and 64 of 256 slots for the queries of each split; 128 heads: twice.
+        for heads, sectors in ((64, 4064), (128, 8128)):
+            latent = step(is_latent=True, query_heads=heads)
+            self.assertEqual(misses(latent, launch(global_load_sectors=sectors)), [])
+            self.assertEqual(len(misses(latent, launch(global_load_sectors=sectors + 1))), 1)
         self.assertEqual(len(misses(step(is_latent=True), launch(mma=66))), 1)
 
     def test_rows_that_end_within_a_sector_are_listed_only(self):

@@ -1,5 +1,5 @@
 // The kernels of attend_latent.cuh for bf16.
-#include "impl/kernels/attend_latent.cuh"
+#include "impl/kernels/attend_latent_launch.cuh"
 
 namespace kvattn {
 

@@ -27,14 +27,6 @@ template <int kDim>
 constexpr int kCodesSharedBytes =
     kMmaSharedBytes<kDim, kCodesWarps> + 2 * kMmaStages* kMmaTile<kDim>* int{sizeof(float)};
 
-template <int kBytes>
-__device__ inline void copy_async_narrow(uint32_t destination, const void* source, bool fill_zero) {
-  if constexpr (kBytes == 16) return copy_async(destination, source, fill_zero);
-  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(destination), "l"(source),
-               "n"(kBytes), "r"(fill_zero ? 0 : kBytes)
-               : "memory");
-}
-
 template <class T, int kDim>
 struct CodesAttention : MmaAttention<T, kDim, kCodesWarps> {
   using Base = MmaAttention<T, kDim, kCodesWarps>;

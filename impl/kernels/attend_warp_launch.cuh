@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "impl/kernels/attend_decode.cuh"
+#include "impl/kernels/attend_decode_group.cuh"
 
 namespace kvattn {
 
@@ -31,8 +31,28 @@ cudaError_t launch_merge(const AttendParams& p, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
+/// A block for as many heads of a group as it has room for.
+template <class T, class Stored, int kLanes, int kRows>
+cudaError_t launch_decode_group(const AttendParams& p, cudaStream_t stream) {
+  constexpr int kBytes = sizeof(DecodeRound<Stored, kLanes, kRows>);
+  const auto kernel = attend_decode_group_kernel<T, Stored, kLanes, kRows>;
+  cudaError_t error =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+  if (error != cudaSuccess) return error;
+  const int sets = std::min((p.group + kRows - 1) / kRows, kDecodeSetsMax);
+  dim3 grid = warp_grid(p, sets * kRows);
+  grid.z = static_cast<unsigned>(p.splits_max);
+  kernel<<<grid, static_cast<unsigned>(sets) * kDecodeSetThreads, kBytes, stream>>>(p);
+  error = cudaGetLastError();
+  return error != cudaSuccess ? error : launch_merge<T>(p, stream);
+}
+
+/// K and V of fp32 would not fit into shared memory: they are read once for each tile of rows.
 template <class T, class Stored, int kLanes, int kRows>
 cudaError_t launch_decode_instance(const AttendParams& p, cudaStream_t stream) {
+  if constexpr (kRows > 1 && sizeof(Stored) <= 2) {
+    if (p.group > kRows) return launch_decode_group<T, Stored, kLanes, kRows>(p, stream);
+  }
   dim3 grid = warp_grid(p, kRows);
   grid.z = static_cast<unsigned>(p.splits_max);
   attend_decode_kernel<T, Stored, kLanes, kRows><<<grid, kDecodeWarps * kWarpLanes, 0, stream>>>(p);

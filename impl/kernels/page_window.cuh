@@ -13,14 +13,14 @@ struct PageWindow {
   int32_t first = 0, end = 0;
 
   /// Makes entries [from, to] available, `last` being the last that may be read; a window moves
-  /// forward only. Every thread of a block of kEntries threads calls.
+  /// forward only. Every thread of a block of at least kEntries threads calls.
   __device__ void move(const int32_t* pages, int32_t from, int32_t to, int32_t last) {
     if (to < end) return;
     first = from;
     end = from + kEntries;
     const int32_t index = first + static_cast<int32_t>(threadIdx.x);
     __syncthreads();  // nobody reads the old entries any more
-    if (index <= last) entries[threadIdx.x] = pages[index];
+    if (threadIdx.x < kEntries && index <= last) entries[threadIdx.x] = pages[index];
     __syncthreads();  // the new ones are there
   }
   __device__ int64_t page(int32_t index) const { return entries[index - first]; }

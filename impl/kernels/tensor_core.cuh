@@ -23,6 +23,14 @@ __device__ inline void copy_async(uint32_t destination, const void* source, bool
                "r"(fill_zero ? 0 : 16)
                : "memory");
 }
+/// Copies of 16, 8 or 4 bytes.
+template <int kBytes>
+__device__ inline void copy_async_narrow(uint32_t destination, const void* source, bool fill_zero) {
+  if constexpr (kBytes == 16) return copy_async(destination, source, fill_zero);
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(destination), "l"(source),
+               "n"(kBytes), "r"(fill_zero ? 0 : kBytes)
+               : "memory");
+}
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /// Waits until at most kPending groups of this thread are under way.
 template <int kPending>
