@@ -174,6 +174,11 @@ struct PrefixArrays {
   std::vector<int64_t> position_offsets;
   std::vector<uint32_t> page_counts;
   std::vector<uint8_t> follow;  // their tokens do
+  void reserve(size_t count) {
+    parents.reserve(count), pages.reserve(count), side_inputs.reserve(count);
+    numbers.reserve(count), position_offsets.reserve(count), page_counts.reserve(count);
+    follow.reserve(count);
+  }
   void all(auto& io) {
     io(parents), io(pages), io(side_inputs), io(numbers), io(position_offsets), io(page_counts);
     io(follow);
@@ -212,6 +217,7 @@ class Out {
   }
   void prefixes(const std::vector<PrefixState>& x) {
     PrefixArrays a;
+    a.reserve(x.size());
     for (const PrefixState& p : x) {
       a.parents.push_back(p.parent);
       a.side_inputs.push_back(p.side_input);
@@ -286,6 +292,7 @@ class In {
               a.follow.size() != count || a.pages.size() != pages;
     std::span<const int32_t> rest = a.pages;
     x.clear();
+    x.reserve(failed ? 0 : count);
     for (size_t i = 0; i < count && !failed; ++i) {
       PrefixState& p = x.emplace_back(PrefixState{.parent = a.parents[i],
                                                   .side_input = a.side_inputs[i],
