@@ -1,6 +1,7 @@
 #include "harness/engine/local_engine.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 
@@ -286,11 +287,13 @@ kv_status LocalEngine::call_engine(const call::Defrag&, Answer&, kv_error& error
 }
 
 kv_status LocalEngine::call_engine(const call::Save& save, Answer& answer, kv_error& error) {
-  constexpr uint64_t kSavedBytesMax = uint64_t{1} << 30;
   uint64_t bytes = 0;
   kv_status status = level_.save(engine_, save.request.value, nullptr, &bytes, &error);
   if (status != KV_OK) return status;
-  if (bytes > kSavedBytesMax) return KV_FAILED;
+  if (bytes > uint64_t{1} << 30) {  // a limit of ours, not the engine's
+    std::snprintf(error.text, sizeof error.text, "kverify keeps at most 1 GiB of saved bytes");
+    return KV_UNSUPPORTED;
+  }
   answer.saved.resize(bytes);
   status = level_.save(engine_, save.request.value, answer.saved.data(), &bytes, &error);
   answer.saved.resize(std::min<uint64_t>(bytes, answer.saved.size()));
