@@ -97,7 +97,10 @@ class Engine {
   Status defrag();
   /// The request's tokens and bytes, with what is needed to check them.
   StatusOr<std::vector<std::byte>> save(RequestId request);
-  /// `admission` names the new request; its side input and offset must be the saved one's.
+  /// `admission` names the new request; its side input and offset must be the saved one's. Refused,
+  /// with nothing changed: bytes that are damaged, or of another model, format of the cache or
+  /// scales of tensors and heads; scales of slots that are 0 or not finite, or of which a page has
+  /// two.
   StatusOr<Handle> restore(const Admission& admission, std::span<const std::byte> bytes);
 
   void fail_allocation(uint64_t nth) { target_.cache.fail_allocation(nth); }
