@@ -35,9 +35,9 @@ KV_ATTEMPT multiply_matrices(Warp &w, const Ins *i) {
     u32 *const to = slot<u32>(w, i->r[k]);
     u32 *const from = sums.d[k];
     if (w.write == ~0u) {
-      KV_LANES to[l] = Sums::finish(from[l]);
+      for (int l = 0; l < 32; l += 4) Sums::finish(from + l, to + l);
     } else {
-      KV_LANES from[l] = Sums::finish(from[l]);
+      for (int l = 0; l < 32; l += 4) Sums::finish(from + l, from + l);
       blend(to, from, w.write);
     }
   }

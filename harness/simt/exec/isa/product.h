@@ -20,6 +20,7 @@ namespace {
 
 typedef double Wide __attribute__((vector_size(32)));
 typedef float FourFloats __attribute__((vector_size(16)));
+typedef u32 FourWords __attribute__((vector_size(16)));
 typedef float EightFloats __attribute__((vector_size(32)));
 typedef double EightDoubles __attribute__((vector_size(64)));
 
@@ -282,8 +283,13 @@ struct FloatSums {
   KV_INLINE void put(int row, int k, FourFloats x) {
     __builtin_memcpy(d[row / 8 * 2 + k] + row % 8 * 4, &x, sizeof x);
   }
-  KV_INLINE static u32 finish(u32 bits) {
-    return (bits & 0x7fffffff) > 0x7f800000 ? u32{kNanBits} : bits;
+  /// Four at a time, as they were stored: wider ones would have to wait for the stores.
+  KV_INLINE static void finish(const u32 *from, u32 *to) {
+    FourFloats x;
+    __builtin_memcpy(&x, from, sizeof x);
+    const FourWords plain = FourWords(x == x);
+    const FourWords bits = (FourWords(x) & plain) | (~plain & kNanBits);
+    __builtin_memcpy(to, &bits, sizeof bits);
   }
 };
 /// C and D in f16: one register for each half of the rows.
@@ -297,7 +303,11 @@ struct HalfSums {
     Half::row(reinterpret_cast<const u32 *>(c[row / 8]) + row % 8 * 4, x);
     __builtin_memcpy(sum, x, sizeof x);
   }
-  KV_INLINE static u32 finish(u32 bits) { return bits; }
+  KV_INLINE static void finish(const u32 *from, u32 *to) {
+    FourWords bits;
+    __builtin_memcpy(&bits, from, sizeof bits);
+    __builtin_memcpy(to, &bits, sizeof bits);
+  }
   KV_INLINE void store(int row, const Wide *sum) {
     double x[8];
     __builtin_memcpy(x, sum, sizeof x);
@@ -333,8 +343,7 @@ KV_INLINE void multiply_rows(const double (*a)[kK], const double (&b)[kK][8], co
 
 /// Row `rows` - 1 of eight is also what follows it.
 KV_INLINE void repeat_last(u32 *words, int rows) {
-  typedef u32 Row __attribute__((vector_size(16)));
-  Row last;
+  FourWords last;
   __builtin_memcpy(&last, words + 4 * (rows - 1), sizeof last);
   for (int row = rows; row < 8; ++row) __builtin_memcpy(words + 4 * row, &last, sizeof last);
 }
