@@ -14,17 +14,24 @@ typedef uint64_t Chunk __attribute__((vector_size(16)));
 
 /// The usual case: lanes copy 16 defined bytes, or fill as many with zeros.
 void deliver_chunks(Warp& w, const CopyBatch& batch) {
-  Block& b = *w.block;
+  uint8_t *const shared = w.block->shared, *const bits = w.block->shared_bits;
+  const uint16_t defined = 0xffff;
+  const bool marks = w.launch->check_undefined;
+  if (batch.whole && batch.mask == ~0u) {
+    for (uint32_t lane = 0; lane < 32; ++lane) {
+      std::memcpy(shared + batch.to[lane], reinterpret_cast<void*>(batch.from[lane]), 16);
+    }
+    for (uint32_t lane = 0; marks && lane < 32; ++lane) {
+      std::memcpy(bits + (batch.to[lane] >> 3), &defined, 2);
+    }
+    return;
+  }
   for (uint32_t m = batch.mask; m; m &= m - 1) {
     const auto lane = uint32_t(__builtin_ctz(m));
     Chunk chunk = {};
     if (batch.wanted(lane)) std::memcpy(&chunk, reinterpret_cast<void*>(batch.from[lane]), 16);
-    std::memcpy(b.shared + batch.to[lane], &chunk, 16);
-  }
-  if (!w.launch->check_undefined) return;
-  const uint16_t defined = 0xffff;
-  for (uint32_t m = batch.mask; m; m &= m - 1) {
-    std::memcpy(b.shared_bits + (batch.to[__builtin_ctz(m)] >> 3), &defined, 2);
+    std::memcpy(shared + batch.to[lane], &chunk, 16);
+    if (marks) std::memcpy(bits + (batch.to[lane] >> 3), &defined, 2);
   }
 }
 

@@ -13,7 +13,7 @@ template <u32 kBytes>
 KV_ATTEMPT issue(Warp& w, const Ins* i) {
   Place to, from;
   const u32 mask = w.exec;
-  if (!shared_place<kBytes>(w, i, i->r[0], 0, mask, to)) return false;
+  if (!shared_place<kBytes, kBytes != 16>(w, i, i->r[0], 0, mask, to)) return false;
   alignas(64) u32 count[32];
   u32 reading = mask;
   if (i->flags & copy_flags::kSize) {

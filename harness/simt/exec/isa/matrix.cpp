@@ -126,7 +126,7 @@ KV_ATTEMPT load_matrices(Warp &w, const Ins *i) {
   if (w.write != ~0u || w.dead != 0) return false;
   Place p;
   const u64 window = i->space == u8(ptx::Space::kShared) ? 0 : layout::kSharedWindow;
-  if (!shared_place<16>(w, i, i->r[kCount], window, kLanes, p)) return false;
+  if (!shared_place<16, false>(w, i, i->r[kCount], window, kLanes, p)) return false;
   if (w.launch->check_undefined) {
     u32 all = 0xffff;
     for (int l = 0; l < 8 * kCount; ++l) all &= lane_bits<16>(p.bits, p.off[l]);

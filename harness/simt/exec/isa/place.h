@@ -73,7 +73,8 @@ KV_INLINE bool relative(const u64* a, u64 k, u32 mask, u32 filler, u32* off) {
   return high >> 31 == 0;
 }
 
-template <u32 kBytes>
+/// `kPattern`: somebody asks whether lanes are in order or together.
+template <u32 kBytes, bool kPattern = true>
 KV_INLINE bool shared_place(Warp& w, const Ins* i, u16 address, u64 window, u32 mask, Place& p) {
   Block& b = *w.block;
   if (i->mode == u8(AddressMode::kRegister32)) {
@@ -101,8 +102,8 @@ KV_INLINE bool shared_place(Warp& w, const Ins* i, u16 address, u64 window, u32 
   p.readers = b.readers;
   p.shared_chunks = b.chunks;
   p.extent = nullptr;
-  p.in_order = mask == ~0u && consecutive<kBytes>(p.off);
-  p.together = !p.in_order && all_equal(p.off);
+  p.in_order = kPattern && mask == ~0u && consecutive<kBytes>(p.off);
+  p.together = kPattern && !p.in_order && all_equal(p.off);
   return true;
 }
 
