@@ -1,13 +1,10 @@
 // Purpose: products of matrices in the fragments of mma, in double.
-// Contract: fragments of m16n8kK: lane l = 4 * g + t. A register holds e = 32 /
-// bits elements. Register r of A holds row g + 8 * (r & 1), columns 4e * (r /
-// 2) + e * t onwards; register r of B holds column g, rows 4e * r + e * t
-// onwards; C and D hold rows g and g + 8, columns 2t and 2t + 1. So a register
-// of A or B, as an array over lanes, is an 8 x 4e matrix, row by row.
-//
-// The sum is c + products for k ascending, each product exact in double, each
-// addition rounded in double: fused or not, in vectors of any width, the bits
-// are the same.
+// Contract: fragments of m16n8kK: lane l = 4 * g + t. A register holds e = 32 / bits elements.
+// Register r of A holds row g + 8 * (r & 1), columns 4e * (r / 2) + e * t onwards; register r of B
+// holds column g, rows 4e * r + e * t onwards; C and D hold rows g and g + 8, columns 2t, 2t + 1.
+// So a register of A or B, as an array over lanes, is an 8 x 4e matrix, row by row.
+// The sum is c + products for k ascending, each product exact in double, each addition rounded in
+// double: fused or not, in vectors of any width, the bits are the same.
 #pragma once
 
 #include <type_traits>
@@ -53,8 +50,7 @@ KV_INLINE void transpose_two(__m256i (&r)[8]) {
 }
 #endif
 
-/// Transposes an 8 x 8 matrix of 16-bit elements: row r is words[4 r .. 4 r +
-/// 3].
+/// Transposes an 8 x 8 matrix of 16-bit elements: row r is words[4 r .. 4 r + 3].
 KV_INLINE void transpose(u32 *words) {
 #ifdef __SSE2__
   __m128i r[8], t[8], u[8];
@@ -84,8 +80,7 @@ KV_INLINE void transpose(u32 *words) {
 #endif
 }
 
-// Element types: `row` gives a row of 4e elements of a register, `columns` its
-// 4e columns of 8.
+// Element types: `row` gives a row of 4e elements of a register, `columns` its 4e columns of 8.
 template <class F>
 struct SixteenBit {
   static constexpr int kPerRegister = 2;
