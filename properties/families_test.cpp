@@ -10,7 +10,9 @@
 #include <set>
 #include <sstream>
 
+#include "harness/gen/draw_history.h"
 #include "harness/history/finding.h"
+#include "harness/history/testing/plain_engine.h"
 #include "harness/history/twin.h"
 #include "harness/relation/families/list.h"
 
@@ -118,6 +120,34 @@ TEST(Families, EveryCheckOfHistoriesHasARowOfTheMatrix) {
     EXPECT_NE(patch.find("\nTwin: " + std::string(twin.name) + ".\n"), std::string::npos)
         << twin.name;
   }
+}
+
+/// Who has the first word in each of some histories.
+std::set<CheckClass> speakers(Fault fault, uint32_t unheard) {
+  std::set<CheckClass> all;
+  for (uint64_t i = 0; i < 60; ++i) {
+    PhiloxSource choices(5, i);
+    const Case c = draw_history(choices, {});
+    PlainEngine engine(c, fault);
+    const HistoryResult result = run_history(c, engine, {.unheard = unheard});
+    if (result.finding) all.insert(result.finding->check);
+  }
+  return all;
+}
+uint32_t bit(CheckClass check) { return uint32_t{1} << static_cast<uint32_t>(check); }
+
+// Fails when the matrix of histories would count a check that was passed over, or lose those
+// behind.
+TEST(Families, ACheckThatIsPassedOverLeavesTheWordToThoseBehindIt) {
+  EXPECT_TRUE(speakers(Fault::kNoFence, 0).contains(CheckClass::kFence));
+  EXPECT_FALSE(speakers(Fault::kNoFence, bit(CheckClass::kFence)).contains(CheckClass::kFence));
+  const auto first = speakers(Fault::kLeakOnCancel, 0);
+  ASSERT_FALSE(first.empty());
+  uint32_t unheard = 0;
+  for (const CheckClass check : first) unheard |= bit(check);
+  const auto behind = speakers(Fault::kLeakOnCancel, unheard);
+  EXPECT_FALSE(behind.empty());
+  for (const CheckClass check : behind) EXPECT_FALSE(first.contains(check));
 }
 
 TEST(Families, ReadersListsNameAllOfThem) {

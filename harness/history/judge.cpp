@@ -62,6 +62,12 @@ void HistoryJudge::take_stats() {
   stats_.values = values_.counts();
 }
 
+MaybeFinding HistoryJudge::heard(MaybeFinding found) const {
+  const bool is_unheard =
+      found && (settings_.unheard >> static_cast<uint32_t>(found->check) & 1) != 0;
+  return is_unheard ? std::nullopt : std::move(found);
+}
+
 MaybeFinding HistoryJudge::perform_now(const Op& op, const Told* told) {
   std::optional<Planned> planned = model_.plan(op, told);
   if (!planned) return std::nullopt;
@@ -72,22 +78,22 @@ MaybeFinding HistoryJudge::perform_now(const Op& op, const Told* told) {
   stats_.exhausted += answer.status == CallStatus::kExhausted;
   stats_.not_offered += answer.status == CallStatus::kUnsupported;
   stats_.steps += answer.status == CallStatus::kOk && std::get_if<call::Step>(&planned->call);
-  MaybeFinding found = check_device();
-  if (!found) found = check_answer(*planned, answer);
-  if (!found) found = check_admitted(*planned, answer);
+  MaybeFinding found = heard(check_device());
+  if (!found) found = heard(check_answer(*planned, answer));
+  if (!found) found = heard(check_admitted(*planned, answer));
   if (!found) {
     model_.apply(*planned, answer);
     const bool done = answer.status == CallStatus::kOk;
     provenance_.note(model_, done ? std::get_if<call::Step>(&planned->call) : nullptr);
     if (settings_.keep_happened && answer.status == CallStatus::kOk) keep(op, *planned);
     found = check_state(*planned, answer);
-    if (!found) found = check_budget(model_);
+    if (!found) found = heard(check_budget(model_));
   }
-  if (!found) found = check_bytes(*planned, answer);
-  if (!found) found = check_values(*planned, answer);
+  if (!found) found = heard(check_bytes(*planned, answer));
+  if (!found) found = heard(check_values(*planned, answer));
   // What the device did late, when bytes were read, explains what they are.
   const bool is_device = found && found->check == CheckClass::kDevice;
-  if (auto device = check_device(); device && !is_device) found = std::move(device);
+  if (auto device = heard(check_device()); device && !is_device) found = std::move(device);
   if (settings_.record) record(*planned, answer);
   if (found) found->operation = describe(planned->call);
   return found;
@@ -127,7 +133,7 @@ MaybeFinding HistoryJudge::check_values(const Planned& planned, const Answer& an
   }
   const std::vector<Touched> due = values_.due(model_);
   if (!due.empty()) {
-    if (auto found = check_slots(due, false)) return found;
+    if (auto found = heard(check_slots(due, false))) return found;
   }
   return values_.judge(model_, engine_);
 }
@@ -147,32 +153,31 @@ MaybeFinding HistoryJudge::check_state(const Planned& planned, const Answer& ans
   }
   const auto* step = std::get_if<call::Step>(&planned.call);
   const bool launched = step != nullptr && answer.status == CallStatus::kOk && !step->draft;
-  if (auto found = check_references(state_)) return found;
-  if (auto found = check_partition(state_)) return found;
+  if (auto found = heard(check_references(state_))) return found;
+  if (auto found = heard(check_partition(state_))) return found;
   if (launched) {
-    if (auto found = check_write_set(before_, state_, *step)) return found;
+    if (auto found = heard(check_write_set(before_, state_, *step))) return found;
   }
-  if (auto found = check_lengths(state_, model_, false)) return found;
-  if (auto found = check_fence(planned, answer)) return found;
+  if (auto found = heard(check_lengths(state_, model_, false))) return found;
+  if (auto found = heard(check_fence(planned, answer))) return found;
   std::vector<uint32_t> flying_writes;
   for (const FlyingPages& flying : flying_) {
     flying_writes.insert(flying_writes.end(), flying.written.begin(), flying.written.end());
   }
-  if (auto found = check_index_shape(state_, flying_writes)) return found;
+  if (auto found = heard(check_index_shape(state_, flying_writes))) return found;
   if (!std::holds_alternative<call::Defrag>(planned.call)) {
-    if (auto found = check_settled(before_, state_, model_)) return found;
+    if (auto found = heard(check_settled(before_, state_, model_))) return found;
   }
   const bool first = before_.page_count == 0;
   if (answer.status != CallStatus::kOk && !first) {
     const std::string changed = first_difference(before_, state_);
-    if (!changed.empty()) {
-      return HistoryFinding{
-          .check = CheckClass::kAtomicity,
-          .message = fmt::format("answered {} ({}) and changed {}", status_name(answer.status),
-                                 answer.message, changed)};
-    }
+    HistoryFinding found{
+        .check = CheckClass::kAtomicity,
+        .message = fmt::format("answered {} ({}) and changed {}", status_name(answer.status),
+                               answer.message, changed)};
+    if (!changed.empty() && heard(found)) return found;
   }
-  if (auto found = check_draft()) return found;
+  if (auto found = heard(check_draft())) return found;
   note_suspicion(planned);
   return std::nullopt;
 }
@@ -184,9 +189,9 @@ MaybeFinding HistoryJudge::check_draft() {
     return HistoryFinding{.check = CheckClass::kSnapshot, .message = state.error().message};
   }
   draft_ = std::move(*state);
-  MaybeFinding found = check_references(draft_);
-  if (!found) found = check_partition(draft_);
-  if (!found) found = check_lengths(draft_, model_, true);
+  MaybeFinding found = heard(check_references(draft_));
+  if (!found) found = heard(check_partition(draft_));
+  if (!found) found = heard(check_lengths(draft_, model_, true));
   if (found) found->draft = true;
   return found;
 }

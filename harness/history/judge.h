@@ -68,6 +68,9 @@ struct JudgeSettings {
   Echo* echo = nullptr;  // hears all outputs
   bool keep_happened = false;
   bool keep_gone = true;  // see ModelOptions
+  /// Checks that are asked and not heard, so that those behind them are: what would be found
+  /// without them? Bits by CheckClass.
+  uint32_t unheard = 0;
 };
 
 class HistoryJudge {
@@ -86,6 +89,7 @@ class HistoryJudge {
   const std::vector<Happened>& happened() const { return happened_; }
 
  private:
+  MaybeFinding heard(MaybeFinding found) const;
   MaybeFinding perform_now(const Op& op, const Told* told);
   void take_stats();
   void keep(const Op& op, const Planned& planned);

@@ -213,7 +213,7 @@ MaybeFinding HistoryJudge::finish() {
     return found;
   };
   const auto finding = [this](MaybeFinding found) {
-    if (auto device = check_device()) found = std::move(device);
+    if (auto device = heard(check_device())) found = std::move(device);
     if (found) found->op_index = op_index_;
     take_stats();
     return found;
@@ -222,12 +222,12 @@ MaybeFinding HistoryJudge::finish() {
   while (!model_.in_flight().empty()) {
     if (auto found = epilogue(op::Complete{model_.in_flight().size() - 1})) return found;
   }
-  if (auto found = check_all_bytes()) return finding(found);
+  if (auto found = heard(check_all_bytes())) return finding(found);
   while (!model_.requests().empty()) {
     if (auto found = epilogue(op::Cancel{model_.requests().begin()->first})) return found;
   }
   if (auto found = epilogue(op::Evict{case_.pool.page_count})) return found;
-  if (auto found = check_empty()) return finding(found);
+  if (auto found = heard(check_empty())) return finding(found);
   const uint64_t slots = std::min<uint64_t>(kCanaryTokens, model_.engine().context_limit);
   std::vector<Op> canary = {
       op::Admit{.request = kCanary, .prompt_tokens = slots, .slots_max = slots},
@@ -248,7 +248,7 @@ MaybeFinding HistoryJudge::finish() {
     if (needless) continue;
     if (auto found = epilogue(op)) return found;
   }
-  return finding(check_empty());
+  return finding(heard(check_empty()));
 }
 
 }  // namespace kv
