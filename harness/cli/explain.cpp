@@ -66,6 +66,8 @@ Result<ExitCode> explain(const ExplainOptions& options) {
   json["numeric"] = e.numeric;
   json["hypotheses"] = e.hypotheses;
   json["further_cases"] = e.cases;
+  json["confirmed_by"] = e.confirmed;
+  json["contradicted_by"] = e.contradicted;
   json["remain"] = nlohmann::ordered_json::array();
   for (const Named& h : e.remain)
     json["remain"].push_back({{"name", h.name}, {"sentence", h.sentence}});

@@ -178,16 +178,21 @@ bool has_fitted(const std::vector<Hypothesis>& remain) {
   return std::any_of(remain.begin(), remain.end(), [](const Hypothesis& h) { return h.fitted; });
 }
 
-// Members of families are numbered by the scene: only those that exist in the new one are tried.
+// Only those that exist in the new scene are tried, as it has them: with its heads and sizes. A
+// number that was fitted stays what it was.
 void narrow(const Evidence& e, const ExplainLimits& limits, Trial& trial) {
   const size_t before = trial.remain.size();
   test_fitted(e, limits, trial.remain);
   const std::vector<Hypothesis> there = hypotheses(*e.scene);
   std::vector<Hypothesis> known, others;
   for (Hypothesis& h : trial.remain) {
-    const bool exists = std::any_of(there.begin(), there.end(),
-                                    [&](const Hypothesis& o) { return o.name == h.name; });
-    (exists ? known : others).push_back(std::move(h));
+    const auto same = std::find_if(there.begin(), there.end(),
+                                   [&](const Hypothesis& o) { return o.name == h.name; });
+    if (same == there.end()) {
+      others.push_back(std::move(h));
+    } else {
+      known.push_back(same->fitted ? std::move(h) : *same);
+    }
   }
   std::vector<Hypothesis> left = standing(e, known, limits);
   trial.confirmed += !left.empty();
@@ -201,7 +206,7 @@ void narrow(const Evidence& e, const ExplainLimits& limits, Trial& trial) {
 /// Whether nothing is gained from another case.
 bool is_settled(const Trial& trial) {
   if (trial.remain.empty() || trial.remain[0].name == kLastResort) return true;
-  return trial.remain.size() == 1 && trial.confirmed > 0;
+  return trial.remain.size() == 1 && trial.confirmed > trial.contradicted;
 }
 
 Result<Trial> discriminate(const Evidence& first, const Observe& observe,
@@ -281,9 +286,10 @@ std::string sentence_of(const Explanation& e) {
            e.verdict.message;
   }
   if (!e.by_chance.empty()) {
-    return "The fault is not known: this case alone could be explained, further ones that fail "
-           "could not. Here the output is what attention gives when " +
-           e.by_chance[0].sentence + ".";
+    return fmt::format(
+        "The fault is not known: of {} further cases that fail, {} could not be explained as this "
+        "one, whose output is what attention gives when {}.",
+        e.confirmed + e.contradicted, e.contradicted, e.by_chance[0].sentence);
   }
   if (e.remain.empty()) {
     return fmt::format(
@@ -327,8 +333,10 @@ Result<Explanation> explain(const Case& c, const Observe& observe, const Explain
         const Trial trial,
         discriminate(*evidence, observe, limits, standing(*evidence, std::move(all), limits)));
     e.cases = trial.narrowed;
+    e.confirmed = trial.confirmed;
+    e.contradicted = trial.contradicted;
     e.remain = named(trial.remain);
-    const bool is_chance = trial.contradicted > 0 && trial.confirmed == 0;
+    const bool is_chance = trial.contradicted > trial.confirmed;
     if (is_chance && !e.remain.empty() && e.remain[0].name != kLastResort) {
       e.by_chance = std::move(e.remain);
       e.remain.clear();

@@ -4,9 +4,9 @@
 // drawn and run until one name is left and one of them has confirmed it; one that fails in the same
 // way with the same kernel variant strikes out what does not contain its output. A hypothesis is
 // struck out by an observation only, never by its neighbours, and a case that would strike out all
-// is ignored (the fault may depend on something else in it): where all that fail are such, the
-// first was met by chance, and the fault is unknown. What cannot be told apart is reported as a
-// set, nothing as unknown.
+// is ignored (the fault may depend on something else in it): where more of those that fail are such
+// than are not, the first was met by chance, and the fault is unknown. What cannot be told apart is
+// reported as a set, nothing as unknown.
 //  - Members of a family, which differ in a size alone, are one name with all sizes that remain
 //    ("hidden-tile-nan:16,32").
 //  - What was fitted to the first case is no explanation before another one confirms it.
@@ -41,11 +41,14 @@ struct Named {
 
 struct Explanation {
   Verdict verdict;
-  bool numeric = false;       // a wrong value; other failures are named by their verdict
-  uint64_t hypotheses = 0;    // that were tried
-  uint32_t cases = 0;         // further ones that helped to decide
+  bool numeric = false;     // a wrong value; other failures are named by their verdict
+  uint64_t hypotheses = 0;  // that were tried
+  uint32_t cases = 0;       // further ones that helped to decide
+  /// Further ones that fail, of which something that remained contains all, and those of which
+  /// nothing does.
+  uint32_t confirmed = 0, contradicted = 0;
   std::vector<Named> remain;  // none: unknown
-  /// What contains the case, but none of the further ones that fail: no explanation.
+  /// What contains the case, but not most of the further ones that fail: no explanation.
   std::vector<Named> by_chance;
   std::string sentence;
 };
