@@ -86,6 +86,9 @@ struct Row {
   RowAt at;
   Reading honest;
   bool is_right = false;
+  /// Every row of its kind is: rows of one query have kernels of their own, and a fault in one kind
+  /// says nothing of the other.
+  bool kind_is_right = false;
 };
 
 // Rows that contradict the contract first: they strike out most.
@@ -95,6 +98,14 @@ std::vector<Row> examined_rows(const Evidence& e, const ExplainLimits& limits) {
     Row row{at, e.scene->honest(at)};
     row.is_right = e.scene->contains(at, row.honest);
     rows.push_back(std::move(row));
+  }
+  const auto is_single = [&](const Row& row) {
+    return e.scene->step().rows[row.at.row].queries == 1;
+  };
+  for (Row& row : rows) {
+    row.kind_is_right = std::none_of(rows.begin(), rows.end(), [&](const Row& other) {
+      return !other.is_right && is_single(other) == is_single(row);
+    });
   }
   std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.is_right; });
   return rows;
@@ -124,6 +135,7 @@ Holds holds_of_all(const Scene& scene, const std::vector<Row>& rows, const Hypot
   bool changes = false;
   Holds holds = h.name == kLastResort ? Holds::kClearly : Holds::kNot;
   for (const Row& row : rows) {
+    if (row.kind_is_right) continue;
     Reading reading = row.honest;
     h.change(scene, row.at, reading);
     const bool same = reading == row.honest;

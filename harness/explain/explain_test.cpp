@@ -269,6 +269,23 @@ TEST(Explain, DoesNotNameWhatFitsByChance) {
   EXPECT_NE(e->sentence.find("not known"), std::string::npos) << e->sentence;
 }
 
+// Fails when a fault of the kernel for several queries is not named because rows of one query,
+// which another kernel computes, are right.
+TEST(Explain, NamesTheFaultOfOneKindOfRows) {
+  Case c = busy_case();
+  std::get<op::Step>(c.ops.back()).rows[1].queries = 1;
+  const auto e =
+      explain(c,
+              [](const Case& one) -> Result<Observation> {
+                return simulate_change(one, [](const Scene& s, const RowAt& at, Reading& r) {
+                  if (s.step().rows[at.row].queries > 1) r.keys_as_values = true;
+                });
+              },
+              {});
+  ASSERT_TRUE(e.ok()) << e.error().message;
+  EXPECT_EQ(names_of(e), std::vector<std::string>{"keys-as-values"});
+}
+
 TEST(Explain, SaysThatItDoesNotKnow) {
   const auto e = explain(
       busy_case(),
