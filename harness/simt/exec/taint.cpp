@@ -173,6 +173,15 @@ void undefined_guard(Warp& w, const Ins* i, TaintFile& t) {
   }
 }
 
+/// Loads, stores and atomics. With undefined registers memory is marked lane by lane. What the
+/// others move (ldmatrix, stmatrix, cp.async) their own handlers see; a register of theirs may be
+/// undefined in a lane that has not arrived yet.
+bool moves_registers(const Meta& m) {
+  if (m.taint != Taint::kMemory || !m.source) return false;
+  const std::string_view opcode = m.source->opcode;
+  return opcode != "ldmatrix" && opcode != "stmatrix" && opcode != "cp";
+}
+
 const Ins* taint_step(Warp& w, const Ins* step) {
   const Ins* i = step + 1;
   if (w.tainted == 0 && w.guard_undefined == 0) {
@@ -207,8 +216,7 @@ const Ins* taint_step(Warp& w, const Ins* step) {
   if (has_effects(m)) {
     if (tainted) check_effects(w, i, m, t);
     clear_destinations(w, i, m, t);
-    // Undefined data to store: memory is marked lane by lane.
-    if (tainted && m.taint == Taint::kMemory) return slow_access(w, i);
+    if (tainted && moves_registers(m)) return slow_access(w, i);
     KV_NEXT(w, i);
   }
   if (!tainted && w.guard_undefined == 0) {

@@ -78,7 +78,46 @@ __global__ void use_second(const int2* pairs, int* above) {
   if (used > 15) atomicAdd(above, 1);  // FAULT: first_not_set
 }
 
+/// A row of four 8x8 matrices for each lane, read by ldmatrix. Lanes of one half, the first or the
+/// last, have something undefined in the register of the address before the row is in it; the other
+/// half may be at ldmatrix already.
+template <bool kFaulty>
+__global__ void load_rows(const int* in, const int* undefined, int* out, bool last) {
+  __shared__ __align__(16) int tile[132];
+  const int lane = threadIdx.x;
+  for (int i = 0; i < 4; ++i) tile[4 * lane + i] = in[4 * lane + i];
+  if (lane < 4) tile[128 + lane] = 1;
+  __syncwarp();
+  unsigned row = static_cast<unsigned>(__cvta_generic_to_shared(&tile[4 * lane]));
+  if (kFaulty && lane == 3) row += undefined[0] & 16;
+  int a, b, c, d;
+  asm volatile(
+      "{ .reg .pred p; .reg .u32 at;\n"
+      "mov.u32 at, %4;\n"
+      "setp.ne.u32 p, %6, 0;\n"
+      "@p bra READ;\n"
+      "ld.global.u32 at, [%5];\n"
+      "mov.u32 at, %4;\n"
+      "READ:\n"
+      "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [at]; }\n"
+      : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
+      : "r"(row), "l"(undefined),
+        "r"(static_cast<unsigned>((lane < 16) == last))  // FAULT: undefined_row
+      : "memory");
+  out[lane] = a + b + c + d;
+}
+
 }  // namespace
+
+KV_PROGRAM(undefined_row, KV_SIMT_KIND_UNDEFINED) {
+  DeviceArray<int> in(std::vector<int>(128, 1)), undefined(1), out(32);
+  bool right = true;
+  for (const bool last : {false, true}) {
+    KV_LAUNCH(load_rows, 1, 32, 0, in.get(), undefined.get(), out.get(), last);
+    right = right && out.read() == std::vector<int>(32, 4);
+  }
+  return right;
+}
 
 KV_PROGRAM(uncleared_accumulator, KV_SIMT_KIND_UNDEFINED) {
   DeviceArray<int> in(counting<int>(32, 90)), sum(32), flag(std::vector<int>{0});
