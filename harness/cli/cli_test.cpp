@@ -27,7 +27,7 @@ TEST_F(CliTest, SaysItsVersionAndHelp) {
 TEST_F(CliTest, SaysWhichKernelRunsForWhat) {
   const Ran ran = run_kverify({"kernels", "--plugin", kHost});
   EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_SAYS(ran.out, "f16   f16   decode            host            host\n");
+  EXPECT_SAYS(ran.out, "f16   f16   decode            host              host\n");
   EXPECT_SAYS(ran.out, "not offered\n  padding holes\n");
 }
 

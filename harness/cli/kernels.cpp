@@ -17,10 +17,10 @@ Result<ExitCode> kernels(const BenchOptions& bench) {
     output.say("  the plugin does not offer the kernel level\n");
     return ExitCode::kUnsupported;
   }
-  output.say(fmt::format("  {:<6}{:<6}{:<18}{:<16}{}\n", "dtype", "cache", "batch", "runs",
+  output.say(fmt::format("  {:<6}{:<6}{:<18}{:<18}{}\n", "dtype", "cache", "batch", "runs",
                          "may be forced"));
   for (const Dispatch& row : hello.dispatch) {
-    output.say(fmt::format("  {:<6}{:<6}{:<18}{:<16}{}\n", dtype_name(row.type),
+    output.say(fmt::format("  {:<6}{:<6}{:<18}{:<18}{}\n", dtype_name(row.type),
                            dtype_name(row.cache), row.batch, row.chosen.empty() ? "-" : row.chosen,
                            fmt::join(row.forceable, ", ")));
   }

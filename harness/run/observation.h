@@ -49,7 +49,7 @@ struct PluginFacts {
 /// Which variant a plugin plans for a kind of batch, and which ones it lets a case force.
 struct Dispatch {
   DType type = DType::kF16, cache = DType::kF16;
-  std::string batch;   // "decode", "prefill", "mixed"
+  std::string batch;   // "decode", "prefill", "mixed", "latent decode"
   std::string chosen;  // "": it does not offer such batches
   std::vector<std::string> forceable;
   bool operator==(const Dispatch&) const = default;

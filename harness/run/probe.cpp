@@ -11,7 +11,22 @@ struct SmallBatch {
   const char* name;
   std::vector<int32_t> queries;
   uint32_t group = 1;
+  bool latent = false;  // one head of 576 dimensions, the first 512 of which are V
 };
+
+Case case_of(const SmallBatch& batch, DType type, DType cache) {
+  Case c = plain_case();
+  if (batch.latent) {
+    c.shape.kv_heads = 1;
+    c.shape.head_dim_k = 576;
+    c.shape.head_dim_v = 512;
+    c.shape.value_in_key = true;
+  }
+  c.shape.query_heads = c.shape.kv_heads * batch.group;
+  c.shape.query_dtype = c.shape.output_dtype = type;
+  c.shape.kv_dtype = cache;
+  return c;
+}
 
 /// The variant that the plugin plans; "" when it offers none.
 std::string planned(const kv_kernel_level& level, const Case& c, const SmallBatch& small) {
@@ -75,12 +90,11 @@ std::vector<Dispatch> probe_dispatch(const LoadedPlugin& plugin) {
       for (const SmallBatch& batch : {SmallBatch{"decode", {1, 1}},
                                       {"decode of groups", {1, 1}, 4},
                                       {"prefill", {5, 64}},
-                                      {"mixed", {1, 5}}}) {
-        Case c = plain_case();
-        c.shape.query_heads = c.shape.kv_heads * batch.group;
-        c.shape.query_dtype = c.shape.output_dtype = type;
-        c.shape.kv_dtype = cache;
-        table.push_back(dispatch_of(plugin, c, batch));
+                                      {"mixed", {1, 5}},
+                                      {"latent decode", {1, 1}, 16, true},
+                                      {"latent prefill", {5, 64}, 16, true}}) {
+        if (batch.latent && (cache != type || !knows_value_in_key(*level))) continue;
+        table.push_back(dispatch_of(plugin, case_of(batch, type, cache), batch));
       }
     }
   }
