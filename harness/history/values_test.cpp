@@ -71,7 +71,9 @@ TEST(Values, LeaveTheDefinitionInPeaceWhereAppendRotatesOrQuantises) {
     counts += result.stats.values;
     // Nothing is let go before it is looked at but by a window, or while another step is in flight.
     const bool all_there = c.engine->async_depth == 0 && c.engine->groups.empty();
-    if (all_there) EXPECT_EQ(result.stats.values.rows_unread, 0u) << i;
+    if (all_there) {
+      EXPECT_EQ(result.stats.values.rows_unread, 0u) << i;
+    }
   }
   EXPECT_GT(counts.rows, 1000u);
   EXPECT_LT(counts.rows_unread, counts.rows);
