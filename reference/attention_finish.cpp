@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdlib>
 
@@ -13,9 +12,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kUnit64 = 0x1p-53;
-
-// Of a positive normal number.
-int exponent_of(double x) { return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52) - 1023; }
 
 /// What finish_elements() multiplies and divides by; all finite, total and smallest positive.
 struct RowFactors {

@@ -2,7 +2,6 @@
 // with every error taken from below (the double tier's own left out, those that only some tiles
 // have set to 0), so that each interval lies inside the one that decide.h would find.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "harness/core/wide.h"
@@ -17,13 +16,10 @@ constexpr double kBelow = 1 - 0x1p-20;  // more than the two computations differ
 
 bool has_grid(DType type) { return type != DType::kI8 && type != DType::kF32; }
 
-// Of a power of two that is a normal number.
-int exponent_of(double x) { return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52) - 1023; }
-
 RoundingGrid grid_of(DType type) {
   RoundingGrid grid;
   grid.mantissa = -exponent_of(dtype_unit_roundoff(type)) - 1;
-  grid.exponent_min = exponent_of(dtype_min_subnormal(type)) + grid.mantissa;
+  grid.exponent_min = exponent_of(smallest_normal(type));
   grid.largest = dtype_max(type);
   return grid;
 }

@@ -66,6 +66,8 @@ double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<uint64_t>(1023 + exponent) << 52);
 }
 
+int exponent_of(double x) { return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52) - 1023; }
+
 double smallest_normal(DType type) {
   return type == DType::kI8 ? 0 : dtype_min_subnormal(type) / (2 * dtype_unit_roundoff(type));
 }

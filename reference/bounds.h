@@ -18,6 +18,8 @@ inline constexpr double kSlack = 1 + 0x1p-30;
 
 /// 2^exponent, exactly, for normal numbers.
 double power_of_two(int exponent);
+/// Its inverse: of a positive normal number, rounded down.
+int exponent_of(double x);
 /// Of a floating format; 0 for integers, which have no subnormal numbers.
 double smallest_normal(DType type);
 /// exp(x) - 1 <= x (1 + x) for 0 <= x <= 1; infinity above.

@@ -171,11 +171,13 @@ MaybeFinding HistoryJudge::check_state(const Planned& planned, const Answer& ans
   const bool first = before_.page_count == 0;
   if (answer.status != CallStatus::kOk && !first) {
     const std::string changed = first_difference(before_, state_);
-    HistoryFinding found{
-        .check = CheckClass::kAtomicity,
-        .message = fmt::format("answered {} ({}) and changed {}", status_name(answer.status),
-                               answer.message, changed)};
-    if (!changed.empty() && heard(found)) return found;
+    if (!changed.empty()) {
+      MaybeFinding found = heard(HistoryFinding{
+          .check = CheckClass::kAtomicity,
+          .message = fmt::format("answered {} ({}) and changed {}", status_name(answer.status),
+                                 answer.message, changed)});
+      if (found) return found;
+    }
   }
   if (auto found = heard(check_draft())) return found;
   note_suspicion(planned);

@@ -7,12 +7,11 @@
 #include <deque>
 #include <map>
 
-#include "properties/decoder/decode.h"
+#include "properties/decoder/speculative_run.h"
 
 namespace kv::decoder {
 namespace {
 
-constexpr uint32_t kOne = 0;
 constexpr size_t kGramsMax = 64;  // kept of each first token
 
 /// Tokens to append, each once after the same parent: equal guesses share their slots.
@@ -43,10 +42,10 @@ class Guesses {
   std::map<std::pair<size_t, Token>, size_t> children_;
 };
 
-class Looker {
+class Looker : SpeculativeRun {
  public:
   Looker(EngineDecoder& decoder, const std::vector<Token>& prompt, Looking how)
-      : decoder_(decoder), how_(how), sequence_(prompt) {
+      : SpeculativeRun(decoder, prompt), how_(how) {
     for (uint32_t level = 0; level < how_.levels; ++level) {
       window_.emplace_back(how_.columns);
       for (uint32_t column = 0; column < how_.columns; ++column)
@@ -55,23 +54,10 @@ class Looker {
   }
 
   Speculation run(size_t count) {
-    decoder_.admit(kOne, sequence_);
-    emit(decoder_.step({{.request = kOne, .append = sequence_}})[0].back());
-    while (s_.transcript.tokens.size() < count) look();
-    decoder_.cancel(kOne);
-    s_.yielded = s_.transcript.tokens.size() - 1;
-    s_.transcript.tokens.resize(count);
-    s_.transcript.logits.resize(count);
-    return std::move(s_);
+    return decode(count, [this] { look(); });
   }
 
  private:
-  void emit(Logits logits) {
-    sequence_.push_back(greedy(logits));
-    s_.transcript.tokens.push_back(sequence_.back());
-    s_.transcript.logits.push_back(std::move(logits));
-  }
-
   void add_grams(size_t root, Guesses& guesses) const {
     const auto known = grams_.find(sequence_.back());
     if (known == grams_.end()) return;
@@ -138,10 +124,7 @@ class Looker {
     if (kept + 1 < guesses.tokens().size()) decoder_.truncate(kOne, stored + kept + 1);
   }
 
-  EngineDecoder& decoder_;
   Looking how_;
-  Speculation s_;
-  std::vector<Token> sequence_;                            // prompt and what was decoded
   std::deque<std::vector<Token>> window_;                  // [level][column]
   std::map<Token, std::deque<std::vector<Token>>> grams_;  // by what stands before, newest first
 };

@@ -1,36 +1,21 @@
 // Speculative decoding: a draft model with a cache of its own, trees where the engine has them.
 #include <algorithm>
 
-#include "properties/decoder/decode.h"
+#include "properties/decoder/speculative_run.h"
 
 namespace kv::decoder {
 namespace {
 
-constexpr uint32_t kOne = 0;
-
-class Speculator {
+class Speculator : SpeculativeRun {
  public:
   Speculator(EngineDecoder& decoder, const std::vector<Token>& prompt, Guessing how)
-      : decoder_(decoder), how_(how), sequence_(prompt) {}
+      : SpeculativeRun(decoder, prompt), how_(how) {}
 
   Speculation run(size_t count) {
-    decoder_.admit(kOne, sequence_);
-    emit(decoder_.step({{.request = kOne, .append = sequence_}})[0].back());
-    while (s_.transcript.tokens.size() < count) verify(guess());
-    decoder_.cancel(kOne);
-    s_.yielded = s_.transcript.tokens.size() - 1;
-    s_.transcript.tokens.resize(count);
-    s_.transcript.logits.resize(count);
-    return std::move(s_);
+    return decode(count, [this] { verify(guess()); });
   }
 
  private:
-  void emit(Logits logits) {
-    sequence_.push_back(greedy(logits));
-    s_.transcript.tokens.push_back(sequence_.back());
-    s_.transcript.logits.push_back(std::move(logits));
-  }
-
   // What the draft cache lacks, then one guess after another; it never sees the last of them.
   Transcript guess() {
     const auto known = static_cast<ptrdiff_t>(decoder_.draft_length(kOne));
@@ -95,10 +80,7 @@ class Speculator {
     if (kept < stored + row.append.size()) decoder_.truncate(kOne, kept);
   }
 
-  EngineDecoder& decoder_;
   Guessing how_;
-  Speculation s_;
-  std::vector<Token> sequence_;  // prompt and what was decoded
 };
 
 }  // namespace

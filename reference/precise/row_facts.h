@@ -110,7 +110,9 @@ class RowFacts {
   std::array<T, kParts> weight_error(const Score<T>& score) const;
   T theta_of(const std::array<T, kParts>& parts);
 
-  double query_max_ = 0;        // largest |q|
+  double query_max_ = 0;  // largest |q|
+  std::vector<double> key_max_,
+      value_max_;               // of each key: largest |k|, and |v| where scaled, codes
   double value_code_max_ = 0;   // of scaled V: largest code times its scale, if that exceeds 1
   double value_scale_top_ = 1;  // largest scale of V, at least 1
 };
@@ -136,24 +138,27 @@ RowFacts<T>::RowFacts(const RowInputs& inputs, const Profile& p)
 
 template <class T>
 void RowFacts<T>::find_operands() {
-  for (double q : in.query) query_max_ = std::max(query_max_, std::fabs(q));
-  if (!in.scaled_kv) return;
+  const auto largest = [](const double* from, size_t count) {
+    double max = 0;
+    for (size_t k = 0; k < count; ++k) max = std::max(max, std::fabs(from[k]));
+    return max;
+  };
+  const size_t dk = in.shape.dim_k, dv = in.shape.dim_v;
+  query_max_ = largest(in.query.data(), in.query.size());
   for (size_t i = 0; i < in.count(); ++i) {
+    key_max_.push_back(largest(&in.keys[i * dk], dk));
+    if (!in.scaled_kv) continue;
+    value_max_.push_back(largest(&in.values[i * dv], dv));
     const double top = std::max(1.0, std::fabs(in.value_scales[i]));
     value_scale_top_ = std::max(value_scale_top_, top);
-    for (size_t j = 0; j < in.shape.dim_v; ++j) {
-      value_code_max_ =
-          std::max(value_code_max_, top * std::fabs(in.values[i * in.shape.dim_v + j]));
-    }
+    value_code_max_ = std::max(value_code_max_, top * value_max_.back());
   }
 }
 
 // A product of 0 is aligned to nothing.
 template <class T>
 T RowFacts<T>::score_floor(size_t key) const {
-  const size_t d = in.shape.dim_k;
-  double key_max = c.key_normal;
-  for (size_t k = 0; k < d; ++k) key_max = std::max(key_max, std::fabs(in.keys[key * d + k]));
+  const double key_max = std::max(c.key_normal, key_max_[key]);
   const double top = std::max(1.0, std::fabs(in.key_scales[key]));
   const double floor =
       std::max(c.query_normal * key_max, c.key_normal * std::max(query_max_, c.query_normal));
@@ -237,13 +242,9 @@ T RowFacts<T>::score_error(size_t key, const T& magnitude) const {
 template <class T>
 bool RowFacts<T>::operands_fit() const {
   if (!in.scaled_kv) return true;
-  const size_t dk = in.shape.dim_k, dv = in.shape.dim_v;
   for (size_t i = 0; i < in.count(); ++i) {
-    double key = 0, value = 0;
-    for (size_t k = 0; k < dk; ++k) key = std::max(key, std::fabs(in.keys[i * dk + k]));
-    for (size_t j = 0; j < dv; ++j) value = std::max(value, std::fabs(in.values[i * dv + j]));
-    if (key * std::fabs(in.key_scales[i]) > c.operand_max) return false;
-    if (value * std::fabs(in.value_scales[i]) > c.operand_max) return false;
+    if (key_max_[i] * std::fabs(in.key_scales[i]) > c.operand_max) return false;
+    if (value_max_[i] * std::fabs(in.value_scales[i]) > c.operand_max) return false;
     if (std::fabs(in.value_scales[i]) > c.folded_scale_max) return false;
   }
   return true;

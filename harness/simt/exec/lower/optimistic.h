@@ -3,7 +3,8 @@
 // as a relaxed one from here on, so that the loops of the programming guide and of the toolkit's
 // own headers (atomicAdd on bfloat162 before sm_90) are no races. A read belongs to a swap when it
 // has the same address (register, offset, width) and moves alone carry its value to the compare
-// operand; every other use of the value comes after the swap or is a mistake of its own.
+// operand. What else becomes of the value is not looked at: a race of such a use is missed, never
+// made up.
 // Example: mark_optimistic_reads(lowered);
 #pragma once
 
