@@ -106,12 +106,15 @@ class Designer {
     }
   }
 
+  // What a row does not select weighs exp(-128), which is 0 in fp32; a format of 8 bits ends
+  // before that, and there it is 0 among P's own numbers.
   void select_subsets() {
     one_hot_queries();
+    const double hidden_score = dtype_bytes(h_.options.kv()) == 1 ? -64 : -128;
     for (uint32_t i = 0; i < keys(); ++i) {
       for (uint32_t c = 0; c < dim(); ++c) {
         const bool hidden = c < rows() && i % rows() != c;
-        h_.set(h_.key[i * dim() + c], hidden ? -64 / h_.options.scale : 0);
+        h_.set(h_.key[i * dim() + c], hidden ? hidden_score / h_.options.scale : 0);
       }
     }
   }

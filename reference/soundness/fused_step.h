@@ -11,11 +11,10 @@
 
 namespace kv::reference {
 
-/// Two vectors of exact operands; strides in elements. A product with a zero factor adds nothing.
-/// A factor below its `normal` is aligned as if it were that.
+/// Two vectors of exact operands, or one and a number (stride 0). A product with a zero factor adds
+/// nothing. A factor below its `normal` is aligned as if it were that.
 struct Products {
   const double* a = nullptr;
-  size_t a_stride = 1;
   const double* b = nullptr;
   size_t b_stride = 1;
   size_t count = 0;

@@ -32,6 +32,17 @@ std::vector<double> read_query(const RowInputs& in, const KernelConfig& k, Draw&
   return query;
 }
 
+std::vector<double> dequantised(DType type, std::span<const double> codes, size_t dim,
+                                std::span<const double> scales) {
+  std::vector<double> operands;
+  operands.reserve(codes.size());
+  for (size_t at = 0; at < codes.size(); ++at) {
+    const double scaled = static_cast<double>(static_cast<float>(codes[at] * scales[at / dim]));
+    operands.push_back(rounded_operand(type, scaled));
+  }
+  return operands;
+}
+
 }  // namespace
 
 double rounded_operand(DType type, double x) {
@@ -46,20 +57,13 @@ KernelOperands::KernelOperands(const RowInputs& in, const KernelConfig& k, Draw&
   scales_scores = in.scaled_kv && (folds || k.scales_scores);
   scales_weights = in.scaled_kv && (folds || k.scales_weights);
   const DType type = k.values.fused_multiply_add ? DType::kF32 : in.shape.query_dtype;
-  const auto dequantised = [&](double code, double scale) {
-    return rounded_operand(type, static_cast<double>(static_cast<float>(code * scale)));
-  };
-  const bool keeps_keys = scales_scores || !in.scaled_kv;
-  const bool keeps_values = scales_weights || !in.scaled_kv;
-  for (size_t i = 0; i < in.count(); ++i) {
-    for (size_t c = 0; c < in.shape.dim_k; ++c) {
-      const double code = in.keys[i * in.shape.dim_k + c];
-      keys.push_back(keeps_keys ? code : dequantised(code, in.key_scales[i]));
-    }
-    for (size_t j = 0; j < in.shape.dim_v; ++j) {
-      const double code = in.values[i * in.shape.dim_v + j];
-      values.push_back(keeps_values ? code : dequantised(code, in.value_scales[i]));
-    }
+  keys = in.keys;
+  values = in.values;
+  if (in.scaled_kv && !scales_scores) {
+    keys = dequantised_keys_ = dequantised(type, in.keys, in.shape.dim_k, in.key_scales);
+  }
+  if (in.scaled_kv && !scales_weights) {
+    values = dequantised_values_ = dequantised(type, in.values, in.shape.dim_v, in.value_scales);
   }
   find_normals(in, k, *this);
 }
