@@ -283,7 +283,7 @@ TEST_F(CliTest, AnInterruptStillReports) {
 
 // ---------------------------------------------------------------- same bytes
 
-TEST_F(CliTest, JsonIsTheSameTwiceAndWithoutAvx2) {
+TEST_F(CliTest, JsonIsTheSameTwiceAndOnLesserProcessors) {
   const auto json = [&](const char* name, const char* cpu) {
     const std::string path = folder_ + "/" + name;
     const Ran ran =
@@ -299,6 +299,7 @@ TEST_F(CliTest, JsonIsTheSameTwiceAndWithoutAvx2) {
   EXPECT_GT(nlohmann::json::parse(first).at("failures").size(), 0u);
   EXPECT_EQ(first, json("b.json", ""));
   EXPECT_EQ(first, json("c.json", "portable"));
+  EXPECT_EQ(first, json("d.json", "avx2"));
 }
 
 TEST_F(CliTest, JsonOnStandardOutputIsOnlyJson) {

@@ -9,6 +9,10 @@ namespace kv::simt {
 
 FormRows directed64_forms();
 
+namespace avx512 {
+FormRows integer_forms(), logic_forms(), float_forms(), half_forms(), convert_forms(),
+    memory_forms(), matrix_forms(), lane_forms(), async_copy_forms();
+}
 namespace avx2 {
 FormRows integer_forms(), logic_forms(), float_forms(), half_forms(), convert_forms(),
     memory_forms(), matrix_forms(), lane_forms(), async_copy_forms();
@@ -57,15 +61,23 @@ std::unordered_map<std::string, const FormRow*> index_forms() {
   return index;
 }
 
+/// F16C, which clang 14 cannot ask for, came before AVX2 and is in every processor that has it.
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+}
+
 }  // namespace
 
 const FormSet& form_set() {
   static const FormSet set = [] {
     const char* const wanted = std::getenv("KVERIFY_CPU");
-    const bool forced = wanted && std::strcmp(wanted, "portable") == 0;
-    // F16C, which clang 14 cannot ask for, came before AVX2 and is in every processor that has it.
-    const bool able = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    return able && !forced ? KV_SET(avx2) : KV_SET(portable);
+    const auto asked_for = [wanted](const char* name) {
+      return wanted && std::strcmp(wanted, name) == 0;
+    };
+    if (!has_avx2() || asked_for("portable")) return KV_SET(portable);
+    return !has_avx512() || asked_for("avx2") ? KV_SET(avx2) : KV_SET(avx512);
   }();
   return set;
 }

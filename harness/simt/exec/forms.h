@@ -30,11 +30,11 @@ struct FormRows {
 
 /// The tables of one instruction set.
 struct FormSet {
-  const char* name;  // "avx2", "portable"
+  const char* name;  // "avx512", "avx2", "portable"
   FormRows tables[10];
 };
 
-/// The set for this machine; the portable one if KVERIFY_CPU=portable.
+/// The best set that this machine has, but none above the one that KVERIFY_CPU names.
 const FormSet& form_set();
 /// Null if there is no such form.
 const FormRow* find_form(std::string_view text);

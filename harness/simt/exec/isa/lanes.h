@@ -27,15 +27,48 @@ using s16 = int16_t;
 using s32 = int32_t;
 using s64 = int64_t;
 
+#if defined(__AVX512BW__)
+/// As many words as a vector register holds.
+using Words = __m512i;
+KV_INLINE Words load_words(const u32* from) { return _mm512_load_si512(from); }
+KV_INLINE void store_words(u32* to, Words v) { _mm512_store_si512(to, v); }
+#elif defined(__AVX2__)
+using Words = __m256i;
+KV_INLINE Words load_words(const u32* from) {
+  return _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
+}
+KV_INLINE void store_words(u32* to, Words v) {
+  _mm256_store_si256(reinterpret_cast<__m256i*>(to), v);
+}
+#endif
+
+/// Lanes of `mask` from `yes`, the others from `no`.
+template <class T>
+KV_INLINE void choose(T* to, const T* yes, const T* no, u32 mask) {
+#ifdef __AVX512BW__
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  for (u32 l = 0; l < 32; l += 64 / sizeof(T)) {
+    const __m512i x = _mm512_load_si512(no + l), y = _mm512_load_si512(yes + l);
+    const __m512i z = sizeof(T) == 4 ? _mm512_mask_mov_epi32(x, __mmask16(mask >> l), y)
+                                     : _mm512_mask_mov_epi64(x, __mmask8(mask >> l), y);
+    _mm512_store_si512(to + l, z);
+  }
+#else
+  KV_LANES to[l] = (mask & kLaneBit[l]) ? yes[l] : no[l];
+#endif
+}
 /// Lanes of `mask` take the new value.
 template <class T>
 KV_INLINE void blend(T* to, const T* from, u32 mask) {
-  KV_LANES to[l] = (mask & kLaneBit[l]) ? from[l] : to[l];
+  choose(to, from, to, mask);
 }
 
 /// The top bits of 32 words as a mask.
 KV_INLINE u32 top_bits(const u32* words) {
-#if defined(__AVX2__)
+#if defined(__AVX512BW__)
+  return u32(_mm512_movepi32_mask(load_words(words))) |
+         u32(_mm512_movepi32_mask(load_words(words + 16))) << 16;
+#elif defined(__AVX2__)
   u32 mask = 0;
   for (int k = 0; k < 4; ++k) {
     const __m256i v = _mm256_load_si256(reinterpret_cast<const __m256i*>(words + 8 * k));
@@ -65,7 +98,7 @@ template <auto F, class D, class A>
 KV_STEP map1(Warp& w, const Ins* i) {
   D* d = slot<D>(w, i->r[0]);
   const A* a = slot<A>(w, i->r[1]);
-  if (w.write == ~0u) {
+  if (w.write == ~0u) [[likely]] {
     KV_LANES d[l] = D(F(a[l]));
   } else {
     alignas(64) D t[32];
@@ -80,7 +113,7 @@ KV_STEP map2(Warp& w, const Ins* i) {
   D* d = slot<D>(w, i->r[0]);
   const A* a = slot<A>(w, i->r[1]);
   const B* b = slot<B>(w, i->r[2]);
-  if (w.write == ~0u) {
+  if (w.write == ~0u) [[likely]] {
     KV_LANES d[l] = D(F(a[l], b[l]));
   } else {
     alignas(64) D t[32];
@@ -90,13 +123,32 @@ KV_STEP map2(Warp& w, const Ins* i) {
   KV_NEXT(w, i + 1);
 }
 
+#ifdef __AVX2__
+/// A function of vectors of words instead of lanes.
+template <auto F>
+KV_STEP map_words2(Warp& w, const Ins* i) {
+  u32* d = slot<u32>(w, i->r[0]);
+  const u32* a = slot<u32>(w, i->r[1]);
+  const u32* b = slot<u32>(w, i->r[2]);
+  constexpr int kEach = sizeof(Words) / 4;
+  if (w.write == ~0u) [[likely]] {
+    for (int l = 0; l < 32; l += kEach) store_words(d + l, F(load_words(a + l), load_words(b + l)));
+  } else {
+    alignas(64) u32 t[32];
+    for (int l = 0; l < 32; l += kEach) store_words(t + l, F(load_words(a + l), load_words(b + l)));
+    blend(d, t, w.write);
+  }
+  KV_NEXT(w, i + 1);
+}
+#endif
+
 template <auto F, class D, class A, class B, class C>
 KV_STEP map3(Warp& w, const Ins* i) {
   D* d = slot<D>(w, i->r[0]);
   const A* a = slot<A>(w, i->r[1]);
   const B* b = slot<B>(w, i->r[2]);
   const C* c = slot<C>(w, i->r[3]);
-  if (w.write == ~0u) {
+  if (w.write == ~0u) [[likely]] {
     KV_LANES d[l] = D(F(a[l], b[l], c[l]));
   } else {
     alignas(64) D t[32];
@@ -148,11 +200,11 @@ KV_STEP select(Warp& w, const Ins* i) {
   const T* a = slot<T>(w, i->r[1]);
   const T* b = slot<T>(w, i->r[2]);
   const u32 p = w.predicates[i->r[3]];
-  if (w.write == ~0u) {
-    KV_LANES d[l] = (p & kLaneBit[l]) ? a[l] : b[l];
+  if (w.write == ~0u) [[likely]] {
+    choose(d, a, b, p);
   } else {
     alignas(64) T t[32];
-    KV_LANES t[l] = (p & kLaneBit[l]) ? a[l] : b[l];
+    choose(t, a, b, p);
     blend(d, t, w.write);
   }
   KV_NEXT(w, i + 1);

@@ -5,6 +5,7 @@
 #include "harness/simt/check/global_race.h"
 #include "harness/simt/exec/cold.h"
 #include "harness/simt/exec/isa/lanes.h"
+#include "harness/simt/exec/isa/offsets.h"
 #include "harness/simt/memory/extent.h"
 #include "harness/simt/memory/layout.h"
 
@@ -30,49 +31,6 @@ struct Place {
   bool together;   // every lane at off[0]
 };
 
-KV_INLINE u32 largest(const u32* off) {
-  u32 high = 0;
-  for (int l = 0; l < 32; ++l) high = off[l] > high ? off[l] : high;
-  return high;
-}
-
-template <u32 kBytes>
-KV_INLINE bool consecutive(const u32* off) {
-  const u32 first = off[0];
-  u32 wrong = 0;
-  for (int l = 0; l < 32; ++l) wrong |= off[l] ^ (first + u32(l) * kBytes);
-  return wrong == 0;
-}
-KV_INLINE bool all_equal(const u32* off) {
-  u32 wrong = 0;
-  for (int l = 0; l < 32; ++l) wrong |= off[l] ^ off[0];
-  return wrong == 0;
-}
-KV_INLINE u32 low_bits(const u32* off) {
-  u32 low = 0;
-  for (int l = 0; l < 32; ++l) low |= off[l];
-  return low;
-}
-
-/// off[l] = a[l] + k; false if some active lane does not fit in 31 bits.
-KV_INLINE bool relative(const u64* a, u64 k, u32 mask, u32 filler, u32* off) {
-  u64 high = 0;
-  if (mask == ~0u) {
-    for (int l = 0; l < 32; ++l) {
-      const u64 v = a[l] + k;
-      high |= v;
-      off[l] = u32(v);
-    }
-  } else {
-    for (int l = 0; l < 32; ++l) {
-      const u64 v = mask & kLaneBit[l] ? a[l] + k : filler;
-      high |= v;
-      off[l] = u32(v);
-    }
-  }
-  return high >> 31 == 0;
-}
-
 /// `kPattern`: somebody asks whether lanes are in order or together.
 template <u32 kBytes, bool kPattern = true>
 KV_INLINE bool shared_place(Warp& w, const Ins* i, u16 address, u64 window, u32 mask, Place& p) {
@@ -94,8 +52,7 @@ KV_INLINE bool shared_place(Warp& w, const Ins* i, u16 address, u64 window, u32 
   } else {
     KV_LANES p.off[l] = u32(i->imm);
   }
-  if (u64(largest(p.off)) + kBytes > b.shared_bytes) return false;
-  if (low_bits(p.off) & (kBytes - 1)) return false;
+  if (!fits<kBytes>(p.off, b.shared_bytes)) return false;
   p.base = b.shared;
   p.bits = b.shared_bits;
   p.writers = b.writers;
@@ -121,8 +78,7 @@ KV_INLINE bool global_place(Warp& w, u16 hint, const u64* a, u64 offset, u32 mas
   u64 origin = e->base;
   if (first - origin >= u64(1) << 30) origin = (first - (u64(1) << 29)) & ~u64(255);
   if (!relative(a, offset - origin, mask, u32(first - origin), p.off)) return false;
-  if (u64(largest(p.off)) + kBytes > e->base + e->bytes - origin) return false;
-  if (low_bits(p.off) & (kBytes - 1)) return false;
+  if (!fits<kBytes>(p.off, e->base + e->bytes - origin)) return false;
   if ((e->flags & (kWrite ? Extent::kNoWrite : Extent::kNoRead)) &&
       !rights_allow(w, *e, origin, p.off, kBytes, kWrite)) {
     return false;
