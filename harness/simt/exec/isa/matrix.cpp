@@ -5,6 +5,7 @@
 // rounded once (product.h, with the layout of fragments).
 #include "harness/simt/exec/isa/place.h"
 #include "harness/simt/exec/isa/product.h"
+#include "harness/simt/exec/isa/product512.h"
 #include "harness/simt/exec/math/approximate.h"
 #include "harness/simt/exec/math/fma64.h"
 
@@ -43,6 +44,28 @@ KV_ATTEMPT multiply_matrices(Warp &w, const Ins *i) {
   }
   ++w.launch->counters->mma;
   return true;
+}
+
+#ifdef __AVX512BW__
+template <class A, class B, int kK>
+KV_ATTEMPT multiply_matrices_wide(Warp &w, const Ins *i) {
+  if (w.launch->rounding >= KV_SIMT_ROUNDING_MMA_AMPERE) [[unlikely]] {
+    return multiply_matrices<A, B, kK, FloatSums>(w, i);
+  }
+  ++w.launch->counters->mma;
+  multiply_wide<A, B, kK>(w, i->r);
+  return true;
+}
+#endif
+
+template <class A, class B, int kK, class Sums>
+constexpr bool (*attempt_of())(Warp &, const Ins *) {
+#ifdef __AVX512BW__
+  if constexpr (std::is_same_v<Sums, FloatSums> && A::kPerRegister == 2) {
+    return multiply_matrices_wide<A, B, kK>;
+  }
+#endif
+  return multiply_matrices<A, B, kK, Sums>;
 }
 
 template <bool kSigned, int kBits>
@@ -118,6 +141,25 @@ KV_STEP aligned(Warp &w, const Ins *i) {
   KV_NEXT(w, i + 1);
 }
 
+/// Eight rows of 16 bytes. Vectors are as wide as those that will be loaded from `d`: else a load
+/// would have to wait for the stores.
+KV_INLINE void fetch_rows(const u8 *base, const u32 *off, u32 *d) {
+#ifdef __AVX512BW__
+  const auto row = [&](int k) __attribute__((always_inline)) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i *>(base + off[k]));
+  };
+  const auto four = [&](int k) __attribute__((always_inline)) {
+    const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(row(k)), row(k + 1), 1);
+    const __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(row(k + 2)), row(k + 3), 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+  };
+  store_words(d, four(0));
+  store_words(d + 16, four(4));
+#else
+  for (int r = 0; r < 8; ++r) __builtin_memcpy(d + 4 * r, base + off[r], 16);
+#endif
+}
+
 /// Rows of 16 bytes at the addresses of lanes 0 .. 8 n - 1; matrix k goes to
 /// register k.
 template <int kCount, bool kTranspose>
@@ -140,7 +182,7 @@ KV_ATTEMPT load_matrices(Warp &w, const Ins *i) {
   }
   for (int k = 0; k < kCount; ++k) {
     u32 *d = slot<u32>(w, i->r[k]);
-    for (int r = 0; r < 8; ++r) __builtin_memcpy(d + 4 * r, p.base + p.off[8 * k + r], 16);
+    fetch_rows(p.base, p.off + 8 * k, d);
     if (kTranspose) transpose(d);
   }
   return true;
@@ -168,10 +210,10 @@ KV_ATTEMPT move_matrix(Warp &w, const Ins *i) {
   return true;
 }
 
-#define KV_MMA(shape, types, A, B, K, half)                                                \
-  {                                                                                        \
-    "mma.sync.aligned." shape ".row.col" types, half ? "22" : "2222", Taint::kMatrix,      \
-        aligned<multiply_matrices<A, B, K, std::conditional_t<half, HalfSums, FloatSums>>> \
+#define KV_MMA(shape, types, A, B, K, half)                                           \
+  {                                                                                   \
+    "mma.sync.aligned." shape ".row.col" types, half ? "22" : "2222", Taint::kMatrix, \
+        aligned<attempt_of<A, B, K, std::conditional_t<half, HalfSums, FloatSums>>()> \
   }
 #define KV_INTEGER_ONE(shape, rows, K, bits, sat, on, a, b, signed_a, signed_b)                 \
   {                                                                                             \

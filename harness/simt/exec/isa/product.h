@@ -9,7 +9,7 @@
 
 #include <type_traits>
 
-#include "harness/simt/exec/isa/lanes.h"
+#include "harness/simt/exec/isa/transpose.h"
 #include "harness/simt/exec/math/tensor_core.h"
 
 namespace kv::simt::KV_ISA {
@@ -26,57 +26,6 @@ KV_INLINE Wide multiply_add(Wide a, Wide b, Wide c) {
   return Wide(_mm256_fmadd_pd(__m256d(a), __m256d(b), __m256d(c)));
 #else
   return a * b + c;
-#endif
-}
-
-#ifdef __AVX2__
-/// Transposes two 8 x 8 matrices of 16-bit elements, side by side in the rows r.
-KV_INLINE void transpose_two(__m256i (&r)[8]) {
-  __m256i t[8], u[8];
-  for (int k = 0; k < 4; ++k) {
-    t[2 * k] = _mm256_unpacklo_epi16(r[2 * k], r[2 * k + 1]);
-    t[2 * k + 1] = _mm256_unpackhi_epi16(r[2 * k], r[2 * k + 1]);
-  }
-  for (int h = 0; h < 2; ++h) {
-    u[h * 4] = _mm256_unpacklo_epi32(t[h * 4], t[h * 4 + 2]);
-    u[h * 4 + 1] = _mm256_unpackhi_epi32(t[h * 4], t[h * 4 + 2]);
-    u[h * 4 + 2] = _mm256_unpacklo_epi32(t[h * 4 + 1], t[h * 4 + 3]);
-    u[h * 4 + 3] = _mm256_unpackhi_epi32(t[h * 4 + 1], t[h * 4 + 3]);
-  }
-  for (int k = 0; k < 4; ++k) {
-    r[2 * k] = _mm256_unpacklo_epi64(u[k], u[4 + k]);
-    r[2 * k + 1] = _mm256_unpackhi_epi64(u[k], u[4 + k]);
-  }
-}
-#endif
-
-/// Transposes an 8 x 8 matrix of 16-bit elements: row r is words[4 r .. 4 r + 3].
-KV_INLINE void transpose(u32 *words) {
-#ifdef __SSE2__
-  __m128i r[8], t[8], u[8];
-  for (int k = 0; k < 8; ++k) r[k] = _mm_load_si128(reinterpret_cast<__m128i *>(words) + k);
-  for (int k = 0; k < 4; ++k) {
-    t[2 * k] = _mm_unpacklo_epi16(r[2 * k], r[2 * k + 1]);
-    t[2 * k + 1] = _mm_unpackhi_epi16(r[2 * k], r[2 * k + 1]);
-  }
-  for (int h = 0; h < 2; ++h) {
-    u[h * 4] = _mm_unpacklo_epi32(t[h * 4], t[h * 4 + 2]);
-    u[h * 4 + 1] = _mm_unpackhi_epi32(t[h * 4], t[h * 4 + 2]);
-    u[h * 4 + 2] = _mm_unpacklo_epi32(t[h * 4 + 1], t[h * 4 + 3]);
-    u[h * 4 + 3] = _mm_unpackhi_epi32(t[h * 4 + 1], t[h * 4 + 3]);
-  }
-  for (int k = 0; k < 4; ++k) {
-    _mm_store_si128(reinterpret_cast<__m128i *>(words) + 2 * k, _mm_unpacklo_epi64(u[k], u[4 + k]));
-    _mm_store_si128(reinterpret_cast<__m128i *>(words) + 2 * k + 1,
-                    _mm_unpackhi_epi64(u[k], u[4 + k]));
-  }
-#else
-  u16 in[64], out[64];
-  __builtin_memcpy(in, words, 128);
-  for (int r = 0; r < 8; ++r) {
-    for (int c = 0; c < 8; ++c) out[c * 8 + r] = in[r * 8 + c];
-  }
-  __builtin_memcpy(words, out, 128);
 #endif
 }
 
@@ -195,29 +144,42 @@ KV_INLINE bool same_words(const u32 *x, const u32 *y) {
   return different == 0;
 }
 
-/// A as 16 rows of K, kept in the launch's memo from one product to the next: kernels multiply the
-/// same rows by several columns in turn. Rows of padding are all the same and are multiplied once.
 template <class A, int kK>
-KV_INLINE MatrixMemo &rows_of_a(Warp &w, const u16 *r) {
+[[gnu::noinline]] static void fill_memo(Warp &w, const u16 *r) {
   constexpr int kSpan = 4 * A::kPerRegister;  // columns of one register
-  constexpr int kBlocks = kK / kSpan;
-  constexpr u32 kKind = A::kKind << 8 | u32(kK);
   MatrixMemo &memo = *w.launch->matrix_memo;
-  bool known = memo.kind == kKind;
-  for (int k = 0; k < 2 * kBlocks && known; ++k) {
-    known = same_words(memo.words[k], slot<u32>(w, r[k]));
-  }
-  if (known) return memo;
-  memo.kind = kKind;
+  memo.kind = A::kKind << 8 | u32(kK);
   double(*a)[kK] = reinterpret_cast<double(*)[kK]>(memo.values);
   RowsDiffer differ[2];
-  for (int k = 0; k < 2 * kBlocks; ++k) {
+  for (int k = 0; k < 2 * kK / kSpan; ++k) {
     const u32 *words = slot<u32>(w, r[k]);
     __builtin_memcpy(memo.words[k], words, 128);
     differ[k & 1].add(words);
     for (int g = 0; g < 8; ++g) A::row(words + 4 * g, &a[g + 8 * (k & 1)][kSpan * (k / 2)]);
   }
   for (int half = 0; half < 2; ++half) memo.different[half] = differ[half].mask();
+}
+
+/// A as 16 rows of K, kept in the launch's memo from one product to the next: kernels multiply the
+/// same rows by several columns in turn. Rows of padding are all the same and are multiplied once.
+template <class A, int kK>
+KV_INLINE MatrixMemo &rows_of_a(Warp &w, const u16 *r) {
+  constexpr int kRegisters = kK / (2 * A::kPerRegister);
+  MatrixMemo &memo = *w.launch->matrix_memo;
+  bool known = memo.kind == (A::kKind << 8 | u32(kK));
+#ifdef __AVX512BW__
+  Words differ = _mm512_setzero_si512();
+  for (int k = 0; k < 2 * kRegisters; ++k) {
+    const u32 *const words = slot<u32>(w, r[k / 2]) + 16 * (k & 1);
+    const u32 *const before = memo.words[k / 2] + 16 * (k & 1);
+    differ = _mm512_ternarylogic_epi32(differ, load_words(words), load_words(before), 0xf6);
+  }
+  known &= _mm512_test_epi32_mask(differ, differ) == 0;
+#else
+  for (int k = 0; k < kRegisters && known; ++k)
+    known = same_words(memo.words[k], slot<u32>(w, r[k]));
+#endif
+  if (!known) fill_memo<A, kK>(w, r);
   return memo;
 }
 
