@@ -142,6 +142,29 @@ constexpr auto kToHalf2 =
 template <Round kMode, bool kRelu>
 constexpr auto kToBfloat2 =
     [](u32 a, u32 b) { return to_bfloat<kMode, kRelu>(a) << 16 | to_bfloat<kMode, kRelu>(b); };
+/// cvt.rn.f16x2.f32. A NaN with a fraction of all ones stays one.
+#if defined(__AVX512BW__)
+KV_INLINE Words to_half_words(Words a) {
+  const __m512 x = _mm512_castsi512_ps(a), nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fffffff));
+  const __m512 y = _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
+  return _mm512_cvtepu16_epi32(_mm512_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+#elif defined(__AVX2__)
+KV_INLINE Words to_half_words(Words a) {
+  const __m256 x = _mm256_castsi256_ps(a), nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+  const __m256 y = _mm256_blendv_ps(x, nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+  return _mm256_cvtepu16_epi32(_mm256_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT));
+}
+#endif
+#ifdef __AVX2__
+KV_INLINE Words to_half_pairs(Words a, Words b) {
+  typedef u32 Each __attribute__((vector_size(sizeof(Words))));
+  return Words(Each(to_half_words(a)) << 16 | Each(to_half_words(b)));
+}
+constexpr Handler kToHalfPair = map_words2<to_half_pairs>;
+#else
+constexpr Handler kToHalfPair = binary32<kToHalf2<Round::kNearest, false>>;
+#endif
 KV_INLINE u32 saturated_half(u32 h) {
   return (h & 0x7fff) > 0x7c00 || h & 0x8000 ? 0 : h > 0x3c00 ? 0x3c00 : h;
 }
@@ -338,7 +361,7 @@ constexpr FormRow kRows[] = {
     {"cvt.ftz.sat.f32.f32", "2=2", Taint::kAll, unary32<kSameF32<true, true>>},
     {"cvt.rn{.ftz,}.f16.f32", "2=2", Taint::kAll, unary32<kToHalf<Round::kNearest, false>>},
     {"cvt.rn.bf16.f32", "2=2", Taint::kAll, unary32<kToBfloat<Round::kNearest, false>>},
-    {"cvt.rn.f16x2.f32", "2=22", Taint::kAll, binary32<kToHalf2<Round::kNearest, false>>},
+    {"cvt.rn.f16x2.f32", "2=22", Taint::kAll, kToHalfPair},
     {"cvt.rn.bf16x2.f32", "2=22", Taint::kAll, binary32<kToBfloat2<Round::kNearest, false>>},
     {"cvt.rn.relu.f16.f32", "2=2", Taint::kAll, unary32<kToHalf<Round::kNearest, true>>},
     {"cvt.rn.relu.bf16.f32", "2=2", Taint::kAll, unary32<kToBfloat<Round::kNearest, true>>},

@@ -1,6 +1,7 @@
 // Floating point of 32 and 64 bits. PTX ISA 9.0 section 9.7.3. NaN results are 0x7fffffff (f32) and
 // 0x7ff8000000000000 (f64). An approximate instruction computes its function in double and then
 // takes the float that the launch's rounding profile asks for, inside the documented bound.
+#include "harness/simt/exec/isa/exponential512.h"
 #include "harness/simt/exec/isa/lanes.h"
 #include "harness/simt/exec/math/approximate.h"
 #include "harness/simt/exec/math/fma64.h"
@@ -177,7 +178,9 @@ KV_STEP approximate(Warp& w, const Ins* i) {
   const float* a = slot<float>(w, i->r[1]);
   alignas(64) u32 t[32];
   u32 doubt = ~0u;
-  if constexpr (requires(u32 * d) { F::brief(0.0f, d); }) {
+  if constexpr (requires { brief_lanes(F{}, a, t); }) {
+    doubt = brief_lanes(F{}, a, t);
+  } else if constexpr (requires(u32 * d) { F::brief(0.0f, d); }) {
     doubt = 0;
     KV_LANES {
       u32 here;

@@ -10,6 +10,22 @@ KV_INLINE u32 sar32(u32 a, u32 n) { return u32(s32(a) >> (n > 31 ? 31 : n)); }
 KV_INLINE u64 shl64(u64 a, u32 n) { return n > 63 ? 0 : a << n; }
 KV_INLINE u64 shr64(u64 a, u32 n) { return n > 63 ? 0 : a >> n; }
 KV_INLINE u64 sar64(u64 a, u32 n) { return u64(s64(a) >> (n > 63 ? 63 : n)); }
+#if defined(__AVX512BW__)
+KV_INLINE Words shl_words(Words a, Words n) { return _mm512_sllv_epi32(a, n); }
+KV_INLINE Words shr_words(Words a, Words n) { return _mm512_srlv_epi32(a, n); }
+KV_INLINE Words sar_words(Words a, Words n) { return _mm512_srav_epi32(a, n); }
+#elif defined(__AVX2__)
+KV_INLINE Words shl_words(Words a, Words n) { return _mm256_sllv_epi32(a, n); }
+KV_INLINE Words shr_words(Words a, Words n) { return _mm256_srlv_epi32(a, n); }
+KV_INLINE Words sar_words(Words a, Words n) { return _mm256_srav_epi32(a, n); }
+#endif
+#ifdef __AVX2__
+// Those of vectors treat counts above 31 as PTX does.
+constexpr Handler kShl32 = map_words2<shl_words>, kShr32 = map_words2<shr_words>,
+                  kSar32 = map_words2<sar_words>;
+#else
+constexpr Handler kShl32 = binary32<shl32>, kShr32 = binary32<shr32>, kSar32 = binary32<sar32>;
+#endif
 KV_INLINE u32 shl16(u32 a, u32 n) { return n > 15 ? 0 : u16(a << n); }
 KV_INLINE u32 shr16(u32 a, u32 n) { return n > 15 ? 0 : u16(a) >> n; }
 KV_INLINE u32 sar16(u32 a, u32 n) { return u16(s32(s16(a)) >> (n > 15 ? 15 : n)); }
@@ -162,9 +178,9 @@ constexpr FormRow kRows[] = {
     {"cnot.b64", "4=4", Taint::kAll, unary64<[](u64 a) { return u64(a == 0); }>},
     {"~lop3", "2=222", Taint::kXor, lop3},
 
-    {"shl.b32", "2=22", Taint::kShl, binary32<shl32>},
-    {"shr.{u32,b32}", "2=22", Taint::kShr, binary32<shr32>},
-    {"shr.s32", "2=22", Taint::kSar, binary32<sar32>},
+    {"shl.b32", "2=22", Taint::kShl, kShl32},
+    {"shr.{u32,b32}", "2=22", Taint::kShr, kShr32},
+    {"shr.s32", "2=22", Taint::kSar, kSar32},
     {"shl.b64", "4=42", Taint::kShl, map2<shl64, u64, u64, u32>},
     {"shr.{u64,b64}", "4=42", Taint::kShr, map2<shr64, u64, u64, u32>},
     {"shr.s64", "4=42", Taint::kSar, map2<sar64, u64, u64, u32>},

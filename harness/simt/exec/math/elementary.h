@@ -50,18 +50,22 @@ KV_INLINE double about_fma(double a, double b, double c) {
 }
 /// 2^x for |x| <= 1000 within a relative error of 2^-39.6: Chebyshev's interpolation of degree 8.
 inline constexpr double kBriefExp2Error = 0x1p-39;
+inline constexpr double kBriefExp2[9] = {
+    0x1.63d136366db24p-20, 0x1.00dc4a532fb8ep-16, 0x1.4308ac85aa947p-13,
+    0x1.5d8745a728441p-10, 0x1.3b2ab7181b755p-7,  0x1.c6b08dd6fd234p-5,
+    0x1.ebfbdff823cedp-3,  0x1.62e42fef84cf0p-1,  1.0};
 KV_INLINE double exp2_brief(double x) {
   const double n = round_even(x);
   const double f = x - n;
-  double p = 0x1.63d136366db24p-20;
-  p = about_fma(p, f, 0x1.00dc4a532fb8ep-16);
-  p = about_fma(p, f, 0x1.4308ac85aa947p-13);
-  p = about_fma(p, f, 0x1.5d8745a728441p-10);
-  p = about_fma(p, f, 0x1.3b2ab7181b755p-7);
-  p = about_fma(p, f, 0x1.c6b08dd6fd234p-5);
-  p = about_fma(p, f, 0x1.ebfbdff823cedp-3);
-  p = about_fma(p, f, 0x1.62e42fef84cf0p-1);
-  p = about_fma(p, f, 1.0);
+  double p = kBriefExp2[0];
+  p = about_fma(p, f, kBriefExp2[1]);
+  p = about_fma(p, f, kBriefExp2[2]);
+  p = about_fma(p, f, kBriefExp2[3]);
+  p = about_fma(p, f, kBriefExp2[4]);
+  p = about_fma(p, f, kBriefExp2[5]);
+  p = about_fma(p, f, kBriefExp2[6]);
+  p = about_fma(p, f, kBriefExp2[7]);
+  p = about_fma(p, f, kBriefExp2[8]);
   return p * power_of_two(n);
 }
 
