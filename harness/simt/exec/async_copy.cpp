@@ -83,11 +83,13 @@ void stamp_lane(Warp& w, const CopyBatch& batch, uint32_t lane) {
 struct SharedRange {
   uint32_t low = ~0u, high = 0;
   void add(const CopyBatch& batch) {
-    for (uint32_t m = batch.mask; m; m &= m - 1) {
-      const uint32_t to = batch.to[__builtin_ctz(m)];
-      low = std::min(low, to);
-      high = std::max(high, to + batch.bytes);
-    }
+    for (uint32_t l = 0; batch.mask == ~0u && l < 32; ++l) cover(batch.to[l], batch.bytes);
+    if (batch.mask == ~0u) return;
+    for (uint32_t m = batch.mask; m; m &= m - 1) cover(batch.to[__builtin_ctz(m)], batch.bytes);
+  }
+  void cover(uint32_t to, uint32_t bytes) {
+    low = std::min(low, to);
+    high = std::max(high, to + bytes);
   }
 };
 
@@ -126,7 +128,8 @@ CopyBatch* new_copy(Warp& w) {
 void deliver_copies(Warp& w, uint32_t before) {
   std::vector<CopyBatch>& queue = w.cold->copies;
   const auto is_kept = [before](const CopyBatch& batch) { return batch.group >= before; };
-  const bool some_stay = std::any_of(queue.begin(), queue.begin() + w.pending_copies, is_kept);
+  const bool some_stay = w.launch->check_undefined &&
+                         std::any_of(queue.begin(), queue.begin() + w.pending_copies, is_kept);
   uint32_t kept = 0;
   SharedRange arrived;
   for (uint32_t k = 0; k < w.pending_copies; ++k) {
@@ -151,7 +154,7 @@ void deliver_copies(Warp& w, uint32_t before) {
     if (some_stay) arrived.add(batch);
   }
   w.pending_copies = kept;
-  if (w.launch->check_undefined) undefine_pending(w, arrived);
+  if (some_stay) undefine_pending(w, arrived);
 }
 
 const Ins* slow_copy(Warp& w, const Ins* i) {

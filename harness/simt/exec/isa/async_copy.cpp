@@ -18,15 +18,16 @@ KV_ATTEMPT issue(Warp& w, const Ins* i) {
   u32 reading = mask;
   if (i->flags & copy_flags::kSize) {
     const u32* n = slot<u32>(w, i->r[2]);
-    u32 some = 0, odd = 0;
-    for (int l = 0; l < 32; ++l) {
+    alignas(64) u32 some[32];
+    u32 odd = 0;
+    KV_LANES {
       const u32 c = (mask & kLaneBit[l]) ? n[l] : 0;
       count[l] = c;
-      some |= c ? kLaneBit[l] : 0;
-      odd |= c != 0 && c != kBytes;
+      some[l] = c ? ~0u : 0;
+      odd |= some[l] & (c ^ kBytes);
     }
     if (odd) return false;
-    reading = some;
+    reading = top_bits(some);
   } else if (i->flags & copy_flags::kIgnore) {
     reading = mask & ~w.predicates[i->r[2]];
     KV_LANES count[l] = (reading & kLaneBit[l]) ? kBytes : 0;
