@@ -76,15 +76,49 @@ uint32_t special_value(const Warp& w, Special what, uint32_t lane) {
   }
 }
 
-bool changes_with_block(Special what) {
-  return what == Special::kCtaidX || what == Special::kCtaidY || what == Special::kCtaidZ;
+bool changes_with_lane(Special what) {
+  switch (what) {
+    case Special::kTidX:
+    case Special::kTidY:
+    case Special::kTidZ:
+    case Special::kLaneId:
+    case Special::kLanemaskEq:
+    case Special::kLanemaskLt:
+    case Special::kLanemaskLe:
+    case Special::kLanemaskGt:
+    case Special::kLanemaskGe:
+      return true;
+    default:
+      return false;
+  }
+}
+
+struct Lanes {
+  uint16_t slot = 0;
+  bool wide = false;
+};
+
+void fill(Warp& w, Lanes lanes, uint64_t value) {
+  if (lanes.wide) {
+    std::fill_n(slot<uint64_t>(w, lanes.slot), 32, value);
+  } else {
+    std::fill_n(slot<uint32_t>(w, lanes.slot), 32, uint32_t(value));
+  }
+}
+
+/// Nothing is unordered that a warp that does not exist has done: else the only warp of a block
+/// would look at its own stamps one by one after each bar.warp.sync.
+void start_clock(Warp& w, uint32_t clock) {
+  w.clock.start(w.id, clock);
+  std::fill(w.clock.seen + w.block->warps, w.clock.seen + 32, WarpClock::kClockMax);
 }
 
 void write_special(Warp& w, const SpecialSlot& s) {
-  const bool uniform = changes_with_block(s.what);
-  const uint32_t of_first = special_value(w, s.what, 0);
+  if (!changes_with_lane(s.what)) {
+    return fill(w, {s.slot, s.wide}, special_value(w, s.what, 0));
+  }
   for (uint32_t l = 0; l < 32; ++l) {
-    const uint32_t value = uniform ? of_first : special_value(w, s.what, l);
+    const uint32_t value = special_value(w, s.what, l);
     if (s.wide) {
       slot<uint64_t>(w, s.slot)[l] = value;
     } else {
@@ -153,20 +187,13 @@ void BlockPlace::prepare(LaunchState& launch, uint32_t shared_bytes) {
     w.clean_code = w.code = p.code.data();
     at += file + local + local_bits;
     fill_specials(w);
+    if (p.entry != 0) run_prologue(w);
   }
 }
 
 void BlockPlace::fill_specials(Warp& w) {
   const Program& p = program_of(w);
-  for (const ConstantSlot& c : p.constants) {
-    for (uint32_t l = 0; l < 32; ++l) {
-      if (c.wide) {
-        slot<uint64_t>(w, c.slot)[l] = c.value;
-      } else {
-        slot<uint32_t>(w, c.slot)[l] = uint32_t(c.value);
-      }
-    }
-  }
+  for (const ConstantSlot& c : p.constants) fill(w, {c.slot, c.wide}, c.value);
   for (const SpecialSlot& s : p.specials) {
     if (!changes_with_block(s.what)) write_special(w, s);
   }
@@ -201,12 +228,12 @@ void BlockPlace::start(uint64_t index) {
     w.dead = w.missing;
     w.active = ~w.missing;
     set_exec(w, w.active);
-    w.pc = 0;
+    w.pc = p.entry;
     w.fragments = 0;
     w.forced = w.rotating = false;
     w.spins = 0;
     w.pending_copies = w.copy_group = 0;
-    w.clock.start(k, cold_.clock);
+    start_clock(w, cold_.clock);
     block_.oldest = w.clock.floor;
     cold_.state[k] = WarpState::kReady;
     for (const SpecialSlot& s : p.specials) {
@@ -328,7 +355,7 @@ void BlockPlace::forget_stamps() {
 /// A barrier of the whole block orders everything: stamps may be forgotten and clocks start again.
 uint32_t BlockPlace::restart_clocks() {
   forget_stamps();
-  for (Warp& w : cold_.warps) w.clock.start(w.id, 1);
+  for (Warp& w : cold_.warps) start_clock(w, 1);
   cold_.clock = 2;
   return 2;
 }

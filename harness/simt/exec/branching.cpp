@@ -146,6 +146,8 @@ const Ins* block_end(Warp& w, const Ins* i) {
   KV_NEXT(w, i + 1);
 }
 
+const Ins* leave_prologue(Warp&, const Ins*) { return nullptr; }
+
 const Ins* branch(Warp& w, const Ins* i) {
   account(w, i);
   const uint32_t taken = guarded(w, i);
@@ -298,6 +300,12 @@ void run_warp(Warp& w) {
   w.stop = Stop::kNone;
   const Ins* i = at(w, w.pc);
   while (i) i = i->run(w, i);
+}
+
+void run_prologue(Warp& w) {
+  w.dead = 0;
+  set_active(w, ~0u);
+  for (const Ins* i = w.clean_code; i;) i = i->run(w, i);
 }
 
 void rotate_fragments(Warp& w) {

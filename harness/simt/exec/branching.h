@@ -9,7 +9,8 @@
 
 namespace kv::simt {
 
-const Ins* block_end(Warp& w, const Ins* i);    // falls through to the next basic block
+const Ins* block_end(Warp& w, const Ins* i);  // falls through to the next basic block
+const Ins* leave_prologue(Warp& w, const Ins* i);
 const Ins* branch(Warp& w, const Ins* i);       // target, guard
 const Ins* exit_lanes(Warp& w, const Ins* i);   // ret of a kernel, exit
 const Ins* guard_begin(Warp& w, const Ins* i);  // skips `target` instructions if no lane is left
@@ -29,6 +30,8 @@ inline constexpr uint16_t kReduce = 8;  // barrier.red: mode 0 popc, 1 and, 2 or
 
 /// Runs until the warp stops.
 void run_warp(Warp& w);
+/// What comes before Program::entry, for all lanes: nothing of it counts.
+void run_prologue(Warp& w);
 /// Chooses the fragment to run after a slice ended; called by the scheduler.
 void rotate_fragments(Warp& w);
 

@@ -131,6 +131,11 @@ enum class Special : uint8_t {
   kCount,
 };
 
+/// All others keep their value for a whole launch.
+constexpr bool changes_with_block(Special what) {
+  return what == Special::kCtaidX || what == Special::kCtaidY || what == Special::kCtaidZ;
+}
+
 struct SpecialSlot {
   uint16_t slot = 0;
   Special what = Special::kZero;
@@ -140,6 +145,7 @@ struct SpecialSlot {
 struct Program {
   std::string name, demangled;
   std::vector<Ins> code;
+  uint32_t entry = 0;  // where blocks start; what is before runs once for each warp of a launch
   std::vector<Meta> meta;
   std::vector<Ins> taint_code;  // made when first needed: a taint step before every instruction
   std::vector<ConstantSlot> constants;

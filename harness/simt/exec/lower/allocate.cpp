@@ -3,42 +3,10 @@
 #include <algorithm>
 #include <queue>
 
-#include "harness/simt/exec/lower/flow.h"
+#include "harness/simt/exec/lower/liveness.h"
 
 namespace kv::simt {
 namespace {
-
-struct Liveness {
-  std::vector<BitRow> in, out;  // of each block
-};
-
-Liveness liveness_of(const Lowered& lowered, const std::vector<uint32_t>& number, const Flow& flow,
-                     size_t width) {
-  const size_t blocks = flow.blocks();
-  std::vector<BitRow> kill(blocks, BitRow(width));
-  Liveness live{kill, kill};
-  for (size_t b = 0; b < blocks; ++b) {
-    const auto use = [&](uint32_t r) {
-      if (number[r] && !kill[b].get(number[r])) live.in[b].set(number[r]);
-    };
-    for (uint32_t k = flow.begin[b]; k < flow.begin[b + 1]; ++k) {
-      const Step& s = lowered.steps[k];
-      for (uint32_t r : s.sources) use(r);
-      if (s.guard >= 0) use(uint32_t(s.guard));
-      for (uint32_t r : s.destinations) {
-        if (s.guard < 0 && number[r]) kill[b].set(number[r]);
-      }
-    }
-  }
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t b = blocks; b-- > 0;) {
-      for (uint32_t next : flow.successors[b]) live.out[b].add(live.in[next]);
-      changed |= live.in[b].add_without(live.out[b], kill[b]);
-    }
-  }
-  return live;
-}
 
 struct Interval {
   uint32_t first = ~0u, last = 0;
@@ -72,7 +40,8 @@ class Places {
 
 uint32_t slots_of(char cls) { return cls == '8' ? 4 : cls == '4' ? 2 : 1; }
 
-// From the first step to the last at which a register's value is needed.
+// From the first step to the last at which a register's value is needed; what the prologue leaves
+// is needed by blocks to come.
 std::vector<Interval> intervals(const Lowered& lowered, const std::vector<uint32_t>& number,
                                 const Flow& flow, const Liveness& live, uint32_t next) {
   std::vector<Interval> interval(next);
@@ -83,8 +52,16 @@ std::vector<Interval> intervals(const Lowered& lowered, const std::vector<uint32
     if (s.guard >= 0) interval[number[size_t(s.guard)]].cover(k);
   }
   for (size_t b = 0; b < flow.successors.size(); ++b) {
-    live.in[b].for_each([&](uint32_t n) { interval[n].cover(flow.begin[b]); });
-    live.out[b].for_each([&](uint32_t n) { interval[n].cover(flow.begin[b + 1] - 1); });
+    live.in[b].for_each(
+        [&](uint32_t bit) { interval[number[live.registers[bit]]].cover(flow.begin[b]); });
+    live.out[b].for_each(
+        [&](uint32_t bit) { interval[number[live.registers[bit]]].cover(flow.begin[b + 1] - 1); });
+  }
+  for (uint32_t k = 0; k < lowered.prologue; ++k) {
+    for (uint32_t r : lowered.steps[k].destinations) {
+      Interval& i = interval[number[r]];
+      if (i.last >= lowered.prologue) i.cover(uint32_t(lowered.steps.size() - 1));
+    }
   }
   return interval;
 }
@@ -98,20 +75,22 @@ Result<RegisterFile> allocate_registers(const Lowered& lowered) {
   if (lowered.steps.empty()) return file;
   // Registers that live and die get numbers from 1; pinned ones 0.
   std::vector<uint32_t> number(count, 0);
+  std::vector<bool> followed(count);
   uint32_t next = 1;
   for (size_t r = 0; r < count; ++r) {
     const VirtualRegister& v = lowered.registers[r];
-    if (!v.constant && v.special < 0) number[r] = next++;
+    if (v.constant || v.special >= 0) continue;
+    number[r] = next++;
+    followed[r] = true;
   }
   const Flow flow = flow_of(lowered);
-  const Liveness live_blocks = liveness_of(lowered, number, flow, next);
+  const Liveness live_blocks = liveness_of(lowered, flow, followed);
 
   std::vector<uint32_t> owner(next);
   for (size_t r = 0; r < count; ++r) owner[number[r]] = uint32_t(r);
   const std::vector<Interval> interval = intervals(lowered, number, flow, live_blocks, next);
-  live_blocks.in[0].for_each([&](uint32_t n) {
-    if (n) file.live_at_entry.push_back(owner[n]);
-  });
+  live_blocks.in[0].for_each(
+      [&](uint32_t bit) { file.live_at_entry.push_back(live_blocks.registers[bit]); });
 
   Places slots, predicates;
   uint32_t pinned = 0;

@@ -8,7 +8,9 @@
 #include "harness/simt/check/shared_race.h"
 #include "harness/simt/exec/branching.h"
 #include "harness/simt/exec/lower/allocate.h"
+#include "harness/simt/exec/lower/coalesce.h"
 #include "harness/simt/exec/lower/flow.h"
+#include "harness/simt/exec/lower/hoist.h"
 #include "harness/simt/exec/lower/probe_maker.h"
 #include "harness/simt/exec/lower/watch.h"
 #include "harness/simt/exec/taint.h"
@@ -38,8 +40,13 @@ class Emitter {
   void run() {
     const Flow flow = flow_of(lowered_);
     position_.assign(lowered_.steps.size(), 0);
-    append(probes_.entry());
-    for (size_t b = 0; b < flow.blocks(); ++b) block(flow.begin[b], flow.begin[b + 1]);
+    for (size_t b = 0; b < flow.blocks(); ++b) {
+      if (flow.begin[b] == lowered_.prologue) {
+        out_.entry = uint32_t(out_.code.size());
+        append(probes_.entry());
+      }
+      block(flow.begin[b], flow.begin[b + 1]);
+    }
     for (auto [ins, step] : fixups_) out_.code[ins].target = position_[step];
   }
 
@@ -97,6 +104,11 @@ class Emitter {
       watch(check_written, watch_.guard_checks, k, kNoGuard);
       watch(check_written, watch_.checks, k, guard_of(s, file_));
       if (s.control) watch(mark_written, watch_.marks, k, guard_of(s, file_));
+      if (s.elsewhere) {
+        append(probes_.before(s));
+        if (s.counts) ++cost.all, ++cost.unguarded;
+        continue;
+      }
       const uint32_t meta = add_meta(s, false);
       Ins ins = encode(s, meta);
       if (s.synchronises) ins.target = cost.all;
@@ -160,6 +172,27 @@ class Emitter {
   std::vector<std::pair<size_t, size_t>> fixups_;
 };
 
+struct Prepared {
+  Lowered lowered;
+  RegisterFile file;
+};
+
+/// Steps and their registers, fewer steps unless every instruction has to be seen to make its
+/// value. The number of registers is that of the kernel as written.
+Result<Prepared> prepare(const LowerInput& input, const ProbePlan& probes,
+                         const ptx::Instruction** where) {
+  Prepared p;
+  KV_ASSIGN_OR_RETURN(p.lowered, lower(input, where));
+  KV_ASSIGN_OR_RETURN(p.file, allocate_registers(p.lowered));
+  if (probes.bits & probe_bits::kDigest) return p;
+  hoist_invariants(p.lowered, p.file.live_at_entry, input.kernel->parameter_bytes);
+  coalesce_moves(p.lowered, p.file.live_at_entry);
+  const uint32_t registers = p.file.registers;
+  KV_ASSIGN_OR_RETURN(p.file, allocate_registers(p.lowered));
+  p.file.registers = registers;
+  return p;
+}
+
 uint32_t shift_of(uint32_t bytes) { return bytes >= 4 ? 2 : bytes == 2 ? 1 : 0; }
 
 }  // namespace
@@ -167,8 +200,9 @@ uint32_t shift_of(uint32_t bytes) { return bytes >= 4 ? 2 : bytes == 2 ? 1 : 0; 
 Result<std::unique_ptr<Program>> decode(const LowerInput& input, const ProbePlan& probes,
                                         const ptx::Instruction** where) {
   *where = nullptr;
-  KV_ASSIGN_OR_RETURN(const Lowered lowered, lower(input, where));
-  KV_ASSIGN_OR_RETURN(const RegisterFile file, allocate_registers(lowered));
+  KV_ASSIGN_OR_RETURN(const Prepared prepared, prepare(input, probes, where));
+  const Lowered& lowered = prepared.lowered;
+  const RegisterFile& file = prepared.file;
   auto program = std::make_unique<Program>();
   Program& p = *program;
   p.name = input.kernel->name;

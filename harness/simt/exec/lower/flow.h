@@ -24,6 +24,12 @@ class BitRow {
       : words_((bits + 63) / 64, value ? ~uint64_t{0} : 0) {}
   bool get(uint32_t k) const { return words_[k / 64] >> (k % 64) & 1; }
   void set(uint32_t k) { words_[k / 64] |= uint64_t{1} << (k % 64); }
+  void clear(uint32_t k) { words_[k / 64] &= ~(uint64_t{1} << (k % 64)); }
+  bool meets(const BitRow& other) const {
+    uint64_t both = 0;
+    for (size_t k = 0; k < words_.size(); ++k) both |= words_[k] & other.words_[k];
+    return both != 0;
+  }
   /// this |= other; this |= other & ~mask; this &= other. True if something changed.
   bool add(const BitRow& other) {
     return change([&](size_t k) { return words_[k] | other.words_[k]; });

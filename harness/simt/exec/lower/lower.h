@@ -35,6 +35,7 @@ struct Step {
   bool falls_through = true;  // control only: the next step may follow
   int32_t target = -1;        // branch: a label, later the index of a step
   bool synchronises = false;  // needs its position in the block (a *.sync)
+  bool elsewhere = false;     // done in the prologue: here it only counts
   Ins proto;                  // width, count, space, mode, flags, extra, imm, target
   const ptx::Instruction* source = nullptr;
 };
@@ -42,6 +43,7 @@ struct Step {
 struct Lowered {
   std::vector<VirtualRegister> registers;
   std::vector<Step> steps;
+  uint32_t prologue = 0;         // steps in front that a warp runs once for a launch, see hoist.h
   std::vector<uint32_t> labels;  // label to index of a step
   uint32_t static_shared_bytes = 0, dynamic_shared_offset = 0;
   uint32_t local_bytes = 0, frame_bytes = 0;

@@ -1,0 +1,196 @@
+#include "harness/simt/exec/lower/hoist.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "harness/simt/exec/branching.h"
+#include "harness/simt/exec/cold.h"
+
+namespace kv::simt {
+namespace {
+
+/// Results that depend on nothing but the values of sources.
+bool is_pure(Taint taint) {
+  switch (taint) {
+    case Taint::kNone:  // lane masks, clocks
+    case Taint::kShuffle:
+    case Taint::kMatrix:
+    case Taint::kMatrixMove:
+    case Taint::kMemory:
+    case Taint::kSideEffect:
+      return false;
+    default:
+      return true;
+  }
+}
+
+class Hoister {
+ public:
+  Hoister(Lowered& lowered, const std::vector<uint32_t>& live_at_entry, uint64_t parameter_bytes)
+      : lowered_(lowered),
+        parameter_bytes_(parameter_bytes),
+        writers_(lowered.registers.size()),
+        invariant_(lowered.registers.size()),
+        known_(lowered.registers.size()),
+        alias_(lowered.registers.size()),
+        any_access_(find_form("~access")->run),
+        moves_{find_form("mov.b32")->run, find_form("mov.b64")->run, find_form("mov.pred")->run},
+        add_(find_form("add.u64")->run) {
+    std::iota(alias_.begin(), alias_.end(), 0u);
+    for (const Step& s : lowered.steps) {
+      for (uint32_t r : s.destinations) ++writers_[r];
+    }
+    for (uint32_t r : live_at_entry) writers_[r] = kSeveral;
+    for (size_t r = 0; r < lowered.registers.size(); ++r) {
+      const VirtualRegister& v = lowered.registers[r];
+      invariant_[r] = v.constant || (v.special >= 0 && !changes_with_block(Special(v.special)));
+      if (v.constant) known_[r] = v.value;
+    }
+  }
+
+  void run() {
+    for (bool found = true; found;) {  // a loop's end may come before its head in the code
+      found = false;
+      for (Step& s : lowered_.steps) {
+        for (uint32_t& r : s.sources) r = alias_[r];
+        if (!is_copy(s) && !may_move(s)) continue;
+        found = true;
+        Step moved = std::exchange(s, left_behind(s));
+        if (!is_known(moved)) front_.push_back(std::move(moved));
+      }
+    }
+    for (Step& s : lowered_.steps) {
+      for (uint32_t& r : s.sources) r = alias_[r];
+      if (s.guard >= 0) s.guard = int32_t(alias_[size_t(s.guard)]);
+    }
+    if (!front_.empty()) put_in_front();
+  }
+
+ private:
+  static constexpr uint32_t kSeveral = 2;
+  /// What a step computes: its handler, what the handler is told, the sources.
+  using Value = std::tuple<Handler, std::vector<int64_t>, std::vector<uint32_t>>;
+
+  static Value value_of(const Step& s) {
+    const Ins& p = s.proto;
+    return {s.run, {p.width, p.count, p.space, p.mode, p.flags, p.extra, p.imm}, s.sources};
+  }
+
+  /// Nothing has to be done for it: its result is the value of another register.
+  bool is_known(const Step& s) {
+    if (is_move(s)) {
+      alias_[s.destinations[0]] = s.sources[0];
+      return true;
+    }
+    const auto [entry, fresh] = values_.try_emplace(value_of(s), s.destinations);
+    for (size_t k = 0; k < s.destinations.size() && !fresh; ++k) {
+      alias_[s.destinations[k]] = entry->second[k];
+    }
+    return !fresh;
+  }
+
+  bool is_move(const Step& s) const {
+    return std::find(std::begin(moves_), std::end(moves_), s.run) != std::end(moves_);
+  }
+
+  bool stands_alone(const Step& s) const {
+    return !s.elsewhere && !s.control && !s.synchronises && s.guard < 0 &&
+           !s.destinations.empty() &&
+           std::all_of(s.destinations.begin(), s.destinations.end(),
+                       [this](uint32_t r) { return writers_[r] == 1; });
+  }
+
+  /// Of a register that a block never changes, %ctaid among them.
+  bool is_copy(const Step& s) const {
+    return is_move(s) && stands_alone(s) &&
+           (invariant_[s.sources[0]] || lowered_.registers[s.sources[0]].special >= 0);
+  }
+
+  bool may_move(Step& s) {
+    if (!stands_alone(s)) return false;
+    for (uint32_t r : s.sources) {
+      if (!invariant_[r]) return false;
+    }
+    if (s.taint == Taint::kMemory ? !takes_parameter(s) : s.sources.empty() || !is_pure(s.taint)) {
+      return false;
+    }
+    for (uint32_t r : s.destinations) invariant_[r] = true;
+    evaluate(s);
+    return true;
+  }
+
+  /// A plain load of a kernel parameter that certainly succeeds; its address becomes a constant.
+  bool takes_parameter(Step& s) const {
+    const bool loads = AccessKind(s.proto.extra) == AccessKind::kLoad && s.run != any_access_ &&
+                       ptx::Space(s.proto.space) == ptx::Space::kParam;
+    if (!loads || AddressMode(s.proto.mode) == AddressMode::kRegister32) return false;
+    auto at = uint64_t(s.proto.imm);
+    if (AddressMode(s.proto.mode) == AddressMode::kRegister64) {
+      if (!known_[s.sources[0]]) return false;
+      at += *known_[s.sources[0]];
+    }
+    const uint64_t bytes = uint64_t{s.proto.width} * s.proto.count;
+    if (at % bytes != 0 || at > parameter_bytes_ || parameter_bytes_ - at < bytes) return false;
+    s.proto.mode = uint8_t(AddressMode::kConstant);
+    s.proto.imm = int64_t(at);
+    s.sources.clear();
+    return true;
+  }
+
+  /// Addresses of parameters are sums of constants.
+  void evaluate(const Step& s) {
+    if (s.run == add_ && known_[s.sources[0]] && known_[s.sources[1]]) {
+      known_[s.destinations[0]] = *known_[s.sources[0]] + *known_[s.sources[1]];
+    }
+  }
+
+  /// What counts at the place of a step that goes.
+  static Step left_behind(const Step& moved) {
+    Step s;
+    s.taint = Taint::kNone;
+    s.counts = moved.counts;
+    s.elsewhere = true;
+    s.source = moved.source;
+    return s;
+  }
+
+  void put_in_front() {
+    Step end;
+    end.run = leave_prologue;
+    end.taint = Taint::kNone;
+    end.control = true;
+    end.source = lowered_.steps[0].source;
+    front_.push_back(std::move(end));
+    lowered_.prologue = uint32_t(front_.size());
+    for (Step& s : front_) s.counts = false;
+    for (Step& s : lowered_.steps) {
+      if (s.target >= 0) s.target += int32_t(front_.size());
+    }
+    front_.insert(front_.end(), std::make_move_iterator(lowered_.steps.begin()),
+                  std::make_move_iterator(lowered_.steps.end()));
+    lowered_.steps = std::move(front_);
+  }
+
+  Lowered& lowered_;
+  const uint64_t parameter_bytes_;
+  std::vector<uint32_t> writers_;
+  std::vector<bool> invariant_;
+  std::vector<std::optional<uint64_t>> known_;
+  std::vector<uint32_t> alias_;
+  std::map<Value, std::vector<uint32_t>> values_;
+  std::vector<Step> front_;
+  const Handler any_access_, moves_[3], add_;
+};
+
+}  // namespace
+
+void hoist_invariants(Lowered& lowered, const std::vector<uint32_t>& live_at_entry,
+                      uint64_t parameter_bytes) {
+  Hoister(lowered, live_at_entry, parameter_bytes).run();
+}
+
+}  // namespace kv::simt
