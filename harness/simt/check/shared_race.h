@@ -56,6 +56,20 @@ KV_INLINE Stamps unsettled(Stamps stamps, Stamps mine, Stamps low) {
   return (stamps > low) & (stamps != mine);
 }
 
+/// Those of the same warp before its lanes met the last time: `floor` does not say it while other
+/// warps are behind.
+KV_INLINE Stamps met_since(Stamps stamps, Stamps mine) {
+  const Stamps other_warp = (stamps ^ mine) & (WarpClock::kWarpField | WarpClock::kWarps);
+  return (other_warp == 0) & (stamps >> WarpClock::kClockShift < mine >> WarpClock::kClockShift);
+}
+KV_INLINE bool met_since(uint32_t stamp, uint32_t me) {
+  return ((stamp ^ me) & (WarpClock::kWarpField | WarpClock::kWarps)) == 0 &&
+         stamp >> WarpClock::kClockShift < me >> WarpClock::kClockShift;
+}
+KV_INLINE bool is_unsettled(uint32_t stamp, uint32_t me, uint32_t floor) {
+  return stamp > floor && stamp != me && !met_since(stamp, me);
+}
+
 /// Settles a read of four granules by lanes `mine`: true if some writer is perhaps unordered.
 KV_INLINE bool read_four(const uint32_t* writers, uint32_t* readers, Stamps mine, uint32_t floor) {
   const Stamps w = load_stamps(writers), r = load_stamps(readers), low = all_stamps(floor);
@@ -72,12 +86,16 @@ KV_INLINE bool read_four(const uint32_t* writers, uint32_t* readers, Stamps mine
   next = other_warp ? (later | WarpClock::kWarps) : next;
   next = r <= low ? mine : next;
   store_stamps(readers, next);
-  return any_set(bad);
+  return any_set(bad) && any_set(bad & ~met_since(w, mine));
 }
 
 KV_INLINE bool write_four(uint32_t* writers, const uint32_t* readers, Stamps mine, uint32_t floor) {
   const Stamps w = load_stamps(writers), r = load_stamps(readers), low = all_stamps(floor);
-  if (any_set(unsettled(w, mine, low) | unsettled(r, mine, low))) return true;
+  const Stamps writing = unsettled(w, mine, low), reading = unsettled(r, mine, low);
+  if (any_set(writing | reading) &&
+      any_set((writing & ~met_since(w, mine)) | (reading & ~met_since(r, mine)))) {
+    return true;
+  }
   store_stamps(writers, mine);
   return false;
 }
@@ -93,11 +111,11 @@ KV_INLINE uint32_t next_reader(uint32_t r, uint32_t me, uint32_t floor) {
 
 KV_INLINE bool read_one(const uint32_t* writer, uint32_t* reader, uint32_t me, uint32_t floor) {
   *reader = next_reader(*reader, me, floor);
-  return *writer > floor && *writer != me;
+  return is_unsettled(*writer, me, floor);
 }
 
 KV_INLINE bool write_one(uint32_t* writer, const uint32_t* reader, uint32_t me, uint32_t floor) {
-  if ((*writer > floor && *writer != me) || (*reader > floor && *reader != me)) return true;
+  if (is_unsettled(*writer, me, floor) || is_unsettled(*reader, me, floor)) return true;
   *writer = me;
   return false;
 }
@@ -144,9 +162,9 @@ KV_INLINE void open_chunk(SharedChunk* chunk, ChunkGranules granules, uint32_t m
 template <bool kWrite>
 KV_INLINE bool touch_chunk(SharedChunk* chunk, uint32_t me, uint32_t floor, uint32_t oldest) {
   const uint32_t w = chunk->writer, r = chunk->reader;
-  if ((w > floor && w != me) || is_split(*chunk, oldest)) return true;
+  if (is_unsettled(w, me, floor) || is_split(*chunk, oldest)) return true;
   if (kWrite) {
-    if (r > floor && r != me) return true;
+    if (is_unsettled(r, me, floor)) return true;
     chunk->writer = me;
   } else {
     chunk->reader = next_reader(r, me, floor);

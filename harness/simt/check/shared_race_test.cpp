@@ -78,6 +78,23 @@ TEST_F(SharedRace, LanesOfAWarpAfterASyncAreSilent) {
   EXPECT_FALSE(read(0, 1));
   EXPECT_TRUE(read(1, 1)) << "the sync of a warp orders nothing for others";
 }
+TEST_F(SharedRace, LanesThatHaveMetAreSettledAtOnce) {
+  // The floor cannot say it: the other warp is behind. Without them conflicts() would be asked.
+  uint32_t writers[4], readers[4] = {};
+  std::fill(writers, writers + 4, warp_[0].base);
+  const auto settled = [&](uint32_t warp) {
+    const Stamps mine = all_stamps(warp_[warp].base + 1);
+    const uint32_t floor = warp_[warp].floor;
+    return !read_one(writers, readers, mine[0], floor) &&
+           !read_four(writers, readers, mine, floor) && !write_four(writers, readers, mine, floor);
+  };
+  EXPECT_FALSE(settled(0)) << "the lanes have not met";
+  warp_[0].sync_lanes();
+  EXPECT_GT(writers[0], warp_[0].floor);
+  EXPECT_FALSE(settled(1));
+  std::fill(readers, readers + 4, 0);
+  EXPECT_TRUE(settled(0));
+}
 TEST_F(SharedRace, OneLaneNeverRacesWithItself) {
   EXPECT_FALSE(write(0, 5));
   EXPECT_FALSE(read(0, 5));

@@ -204,6 +204,7 @@ void AddressSpace::reset() {
   stale_.clear();
   stale_bytes_ = 0;
   heap_.clear();
+  found_ = nullptr;
   heap_records_.clear();
   heap_end_ = layout::kHeapBase;
   numbers_ = 0;
@@ -232,12 +233,13 @@ void AddressSpace::release_symbol(Extent& extent) {
 }
 
 Extent* AddressSpace::find(uint64_t address) {
+  if (found_ && address - found_->base < found_->bytes) return found_;
   std::deque<Extent>& list = address < layout::kSymbolBase ? heap_ : symbols_;
   auto after = std::upper_bound(list.begin(), list.end(), address,
                                 [](uint64_t a, const Extent& e) { return a < e.base; });
   if (after == list.begin()) return nullptr;
   Extent& extent = *--after;
-  return address - extent.base < extent.bytes ? &extent : nullptr;
+  return address - extent.base < extent.bytes ? found_ = &extent : nullptr;
 }
 
 Extent* AddressSpace::nearest(uint64_t address) {

@@ -95,6 +95,7 @@ class AddressSpace {
   uint64_t heap_end_ = layout::kHeapBase, symbol_end_ = layout::kSymbolBase;
   std::deque<Extent*> stale_;  // freed, with real pages still; the oldest first
   uint64_t stale_bytes_ = 0;
+  Extent* found_ = nullptr;         // what find() has found last
   std::set<uint64_t> kept_blocks_;  // of freed sparse extents, with real pages still
   uint64_t limit_ = uint64_t{8} << 30, backed_ = 0, numbers_ = 0;
 };
