@@ -9,6 +9,7 @@
 
 #include "harness/simt/exec/branching.h"
 #include "harness/simt/exec/cold.h"
+#include "harness/simt/exec/lower/flow.h"
 
 namespace kv::simt {
 namespace {
@@ -41,6 +42,9 @@ class Hoister {
         moves_{find_form("mov.b32")->run, find_form("mov.b64")->run, find_form("mov.pred")->run},
         add_(find_form("add.u64")->run) {
     std::iota(alias_.begin(), alias_.end(), 0u);
+    const Flow flow = flow_of(lowered);
+    leads_.resize(lowered.steps.size() + 1);
+    for (uint32_t k : flow.begin) leads_[k] = true;
     for (const Step& s : lowered.steps) {
       for (uint32_t r : s.destinations) ++writers_[r];
     }
@@ -55,12 +59,15 @@ class Hoister {
   void run() {
     for (bool found = true; found;) {  // a loop's end may come before its head in the code
       found = false;
-      for (Step& s : lowered_.steps) {
+      for (uint32_t k = 0; k < lowered_.steps.size(); ++k) {
+        Step& s = lowered_.steps[k];
         for (uint32_t& r : s.sources) r = alias_[r];
-        if (!is_copy(s) && !may_move(s)) continue;
-        found = true;
-        Step moved = std::exchange(s, left_behind(s));
-        if (!is_known(moved)) front_.push_back(std::move(moved));
+        if (is_copy(s) || may_move(s)) {
+          found = true;
+          take(std::exchange(s, left_behind(s)));
+        } else if (writes_invariant(s)) {
+          found |= split(k);
+        }
       }
     }
     for (Step& s : lowered_.steps) {
@@ -80,6 +87,10 @@ class Hoister {
     return {s.run, {p.width, p.count, p.space, p.mode, p.flags, p.extra, p.imm}, s.sources};
   }
 
+  void take(Step moved) {
+    if (!is_known(moved)) front_.push_back(std::move(moved));
+  }
+
   /// Nothing has to be done for it: its result is the value of another register.
   bool is_known(const Step& s) {
     if (is_move(s)) {
@@ -97,11 +108,13 @@ class Hoister {
     return std::find(std::begin(moves_), std::end(moves_), s.run) != std::end(moves_);
   }
 
+  static bool is_plain(const Step& s) {
+    return !s.elsewhere && !s.control && !s.synchronises && s.guard < 0 && !s.destinations.empty();
+  }
+
   bool stands_alone(const Step& s) const {
-    return !s.elsewhere && !s.control && !s.synchronises && s.guard < 0 &&
-           !s.destinations.empty() &&
-           std::all_of(s.destinations.begin(), s.destinations.end(),
-                       [this](uint32_t r) { return writers_[r] == 1; });
+    return is_plain(s) && std::all_of(s.destinations.begin(), s.destinations.end(),
+                                      [this](uint32_t r) { return writers_[r] == 1; });
   }
 
   /// Of a register that a block never changes, %ctaid among them.
@@ -111,16 +124,75 @@ class Hoister {
   }
 
   bool may_move(Step& s) {
-    if (!stands_alone(s)) return false;
-    for (uint32_t r : s.sources) {
-      if (!invariant_[r]) return false;
-    }
-    if (s.taint == Taint::kMemory ? !takes_parameter(s) : s.sources.empty() || !is_pure(s.taint)) {
-      return false;
-    }
+    if (!stands_alone(s) || !makes_invariant(s)) return false;
     for (uint32_t r : s.destinations) invariant_[r] = true;
     evaluate(s);
     return true;
+  }
+
+  bool makes_invariant(Step& s) const {
+    for (uint32_t r : s.sources) {
+      if (!invariant_[r]) return false;
+    }
+    return s.taint == Taint::kMemory ? takes_parameter(s) : !s.sources.empty() && is_pure(s.taint);
+  }
+
+  /// An invariant value for a register that has others too.
+  bool writes_invariant(Step& s) const {
+    if (!is_plain(s) || s.destinations.size() != 1) return false;
+    const char cls = lowered_.registers[s.destinations[0]].cls;
+    return (cls == '2' || cls == '4') && makes_invariant(s);
+  }
+
+  /// The value gets a register of its own, which what follows in the block reads; the old register
+  /// becomes a copy. False: nothing has changed.
+  bool split(uint32_t k) {
+    Step& s = lowered_.steps[k];
+    const uint32_t old = s.destinations[0];
+    const bool moves = is_move(s);
+    if (!moves) {
+      const auto own = uint32_t(lowered_.registers.size());
+      lowered_.registers.push_back({lowered_.registers[old].cls, false, 0, -1});
+      writers_.push_back(1);
+      invariant_.push_back(true);
+      known_.emplace_back();
+      alias_.push_back(own);
+      Step copy = copy_of(s, own);
+      s.destinations = {own};
+      evaluate(s);
+      take(std::exchange(s, std::move(copy)));
+    }
+    return rename(k, old, alias_[s.sources[0]]) || !moves;
+  }
+
+  Step copy_of(const Step& s, uint32_t from) const {
+    const FormRow* row = find_form(lowered_.registers[from].cls == '4' ? "mov.b64" : "mov.b32");
+    Step copy;
+    copy.run = row->run;
+    copy.taint = row->taint;
+    copy.source_bits = row->source_bits;
+    copy.destinations = s.destinations;
+    copy.sources = {from};
+    copy.counts = s.counts;
+    copy.source = s.source;
+    return copy;
+  }
+
+  /// In what follows in the block, up to another write. True if `from` is read there.
+  bool rename(uint32_t k, uint32_t from, uint32_t to) {
+    bool found = false;
+    while (!lowered_.steps[k].control && !leads_[++k]) {
+      Step& s = lowered_.steps[k];
+      for (uint32_t& r : s.sources) {
+        if (r != from) continue;
+        r = to;
+        found = true;
+      }
+      for (uint32_t r : s.destinations) {
+        if (r == from) return found;
+      }
+    }
+    return found;
   }
 
   /// A plain load of a kernel parameter that certainly succeeds; its address becomes a constant.
@@ -177,6 +249,7 @@ class Hoister {
 
   Lowered& lowered_;
   const uint64_t parameter_bytes_;
+  std::vector<bool> leads_;  // a basic block begins
   std::vector<uint32_t> writers_;
   std::vector<bool> invariant_;
   std::vector<std::optional<uint64_t>> known_;

@@ -93,6 +93,26 @@ TEST_F(HoistTest, AddressOfAParameterIsFollowed) {
   EXPECT_NE(same(body, 6).status, LaunchStatus::kCompleted);
 }
 
+TEST_F(HoistTest, FirstValueOfALoopIsKnownBeforeIt) {
+  // Line 1 remains, as a copy; what reads the register in or behind the loop does not know it.
+  const std::string body =
+      "add.s32 %r2, %n, 1;\nshl.b32 %r3, %r2, 2;\nagain:\nadd.s32 %r2, %r2, %r3;\n"
+      "shl.b32 %r4, %r2, 1;\nsetp.lt.s32 %p1, %r2, 100;\n@%p1 bra again;\n"
+      "add.s32 %r5, %r2, %r4;\nadd.s32 %r1, %r5, %t;";
+  EXPECT_EQ(moved_lines(body), Lines{2});
+  EXPECT_EQ(same(body, 5).out[3], 102u + 204u + 3u);
+}
+
+TEST_F(HoistTest, SecondWriteInABlockEndsTheFirst) {
+  const std::string body =
+      "mov.u32 %r2, 3;\nadd.s32 %r3, %r2, %n;\nadd.s32 %r2, %r2, %b;\n"
+      "setp.eq.u32 %p1, %t, 7;\n@%p1 mov.u32 %r2, 40;\nmad.lo.s32 %r1, %r2, 100, %r3;";
+  EXPECT_EQ(moved_lines(body), (Lines{2, 4}));
+  const Seen seen = same(body, 6);
+  EXPECT_EQ(seen.out[2 * kThreads], 509u);
+  EXPECT_EQ(seen.out[2 * kThreads + 7], 4009u);
+}
+
 TEST_F(HoistTest, EqualValuesAreComputedOnce) {
   // Not equal: another operation, another order of the operands.
   const std::string body =
