@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 
 #include "harness/simt/cudart/mutations.h"
 #include "harness/simt/cudart/profiler.h"
@@ -91,9 +92,10 @@ class Images {
   Mutations& mutations_;
   Profiler& profiler_;
   std::map<const Image*, std::unique_ptr<Image>> images_;
-  std::map<const void*, std::unique_ptr<KernelRecord>> kernels_;  // by host function
-  std::set<const void*> handles_;                                 // every KernelRecord, as a handle
-  std::map<const void*, VariableRecord> variables_;               // by host variable
+  // By host function. A library has hundreds, and every launch asks; the order decides nothing.
+  std::unordered_map<const void*, std::unique_ptr<KernelRecord>> kernels_;
+  std::set<const void*> handles_;                    // every KernelRecord, as a handle
+  std::map<const void*, VariableRecord> variables_;  // by host variable
 };
 
 }  // namespace kv::simt::cudart

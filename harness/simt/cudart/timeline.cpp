@@ -65,7 +65,22 @@ std::set<WorkId> Timeline::needed_by(std::span<const WorkId> targets) const {
   return needed;
 }
 
+/// Each waits for the one before: there is nothing to choose.
+bool Timeline::is_chain(const std::set<WorkId>& items) const {
+  WorkId before = 0;
+  for (const WorkId id : items) {
+    const auto& after = pending_.at(id).after;
+    if (before && std::find(after.begin(), after.end(), before) == after.end()) return false;
+    before = id;
+  }
+  return true;
+}
+
 void Timeline::execute(const std::set<WorkId>& items) {
+  if (is_chain(items)) {
+    for (const WorkId id : items) run(id);
+    return;
+  }
   std::map<WorkId, size_t> waiting;
   std::map<WorkId, std::vector<WorkId>> followers;
   std::set<WorkId> ready;

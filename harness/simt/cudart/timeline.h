@@ -76,6 +76,7 @@ class Timeline {
  private:
   std::set<WorkId> needed_by(std::span<const WorkId> targets) const;
   void execute(const std::set<WorkId>& items);
+  bool is_chain(const std::set<WorkId>& items) const;
   WorkId choose(const std::set<WorkId>& ready);
   void run(WorkId id);
 
