@@ -138,6 +138,7 @@ struct MmaAttention {
   /// Slots that nobody sees are not read, and become zeros: 0 * NaN is NaN.
   __device__ void copy_tile(int32_t base, int stage) const {
     if (is_masked_for_all(base)) return;
+    constexpr bool kKeepsChunk = kThreads % kChunks == 0;  // of every row that a thread copies
     const PagedParams& cache = p.cache;
     const T* key = static_cast<const T*>(cache.key) + kv_head * cache.key_head_stride;
     const T* value = static_cast<const T*>(cache.value) + kv_head * cache.value_head_stride;
@@ -145,8 +146,8 @@ struct MmaAttention {
     const int end = slots_used(base) * kChunks;
     HeldPage held;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < end; i += kThreads) {
-      const int row = i / kChunks, chunk = i % kChunks;
+    for (uint32_t i = threadIdx.x; static_cast<int>(i) < end; i += kThreads) {
+      const int row = i / kChunks, chunk = (kKeepsChunk ? threadIdx.x : i) % kChunks;
       const int32_t slot = base + row;
       const bool exists = slot >= seen.first && slot <= seen.last;
       const bool has_key = exists && chunk * kVector < p.head_dim;
