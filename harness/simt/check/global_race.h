@@ -3,15 +3,16 @@
 // Model: as for shared memory (shared_race.h) with blocks as threads. Nothing orders the blocks of
 // a grid but atomics and their like: a strong write publishes the writer's clock at its address, a
 // strong read takes it over. Every granule (1, 2 or 4 bytes, the narrowest access of the kernel)
-// has the stamp of its last writer and last reader: clock << 18 | strong << 17 | block, all ones as
-// block meaning several. Two strong accesses do not race. Clocks grow from launch to launch: what
-// lies at or below a launch's `floor` is older than the launch, and ordered before it.
+// has the stamp of its last writer and last reader: clock << 18 | strong << 17 | several << 16 |
+// block; of several readers it names one of those with the latest clock. Two strong accesses do not
+// race. Clocks grow from launch to launch: what lies at or below a launch's `floor` is older than
+// the launch, and ordered before it.
 //
 // Nearly all accesses are of whole chunks of 16 bytes, by one lane or by neighbours. A chunk has a
 // pair of stamps that stand for those of each of its granules until somebody touches less than all
 // of it, or strongly: then it is split for the rest of the launch, and its granules have their own.
 //
-// Contract: blocks are numbered modulo 2^17 - 1; two that share a number are taken for one.
+// Contract: blocks are numbered modulo 2^16 - 1; two that share a number are taken for one.
 #pragma once
 
 #include "harness/simt/check/race_stamp.h"
@@ -20,23 +21,23 @@ namespace kv::simt {
 
 struct BlockStamp {
   static constexpr uint32_t kClockShift = 18, kClockMax = (1u << 14) - 1;
-  static constexpr uint32_t kBlock = (1u << 17) - 1;  // mask, and the number "several"
-  static constexpr uint32_t kStrong = 1u << 17;       // by an atomic, volatile or relaxed access
-  static constexpr uint32_t kPublishMax = 60;         // clocks of one block in a launch
+  static constexpr uint32_t kBlock = (1u << 16) - 1;  // mask of the number
+  static constexpr uint32_t kSeveral = 1u << 16;      // blocks
+  static constexpr uint32_t kWho = kBlock | kSeveral;
+  static constexpr uint32_t kStrong = 1u << 17;  // by an atomic, volatile or relaxed access
+  static constexpr uint32_t kPublishMax = 120;   // clocks of one block in a launch
   static constexpr uint32_t make(uint32_t clock, uint64_t block) {
     return clock << kClockShift | uint32_t(block % kBlock);
   }
-  static constexpr uint32_t floor(uint32_t clock) {
-    return clock << kClockShift | kStrong | kBlock;
-  }
+  static constexpr uint32_t floor(uint32_t clock) { return clock << kClockShift | kStrong | kWho; }
 };
 
 /// Stamps of this launch and of another block than `me`.
 KV_INLINE Stamps foreign(Stamps stamps, uint32_t me, uint32_t floor) {
-  return (stamps > floor) & (((stamps ^ me) & BlockStamp::kBlock) != 0);
+  return (stamps > floor) & (((stamps ^ me) & BlockStamp::kWho) != 0);
 }
 KV_INLINE bool foreign(uint32_t stamp, uint32_t me, uint32_t floor) {
-  return stamp > floor && ((stamp ^ me) & BlockStamp::kBlock) != 0;
+  return stamp > floor && ((stamp ^ me) & BlockStamp::kWho) != 0;
 }
 
 KV_INLINE bool global_read_four(const uint32_t* writers, uint32_t* readers, uint32_t me,
@@ -47,7 +48,7 @@ KV_INLINE bool global_read_four(const uint32_t* writers, uint32_t* readers, uint
     store_stamps(readers, mine);
     return false;
   }
-  const Stamps several = (r > mine ? r : mine) | BlockStamp::kBlock;
+  const Stamps several = (r > mine ? r : mine) | BlockStamp::kSeveral;
   store_stamps(readers, others ? several : mine);
   return any_set(bad);
 }
@@ -62,7 +63,7 @@ KV_INLINE bool global_write_four(uint32_t* writers, const uint32_t* readers, uin
 KV_INLINE bool global_read_one(const uint32_t* writer, uint32_t* reader, uint32_t me,
                                uint32_t floor) {
   const uint32_t r = *reader;
-  *reader = foreign(r, me, floor) ? (r > me ? r : me) | BlockStamp::kBlock : me;
+  *reader = foreign(r, me, floor) ? (r > me ? r : me) | BlockStamp::kSeveral : me;
   return foreign(*writer, me, floor);
 }
 KV_INLINE bool global_write_one(uint32_t* writer, const uint32_t* reader, uint32_t me,
@@ -75,7 +76,7 @@ KV_INLINE bool global_write_one(uint32_t* writer, const uint32_t* reader, uint32
 /// The stamps of a chunk, or twice the mark of a split one. Chunks of older launches are whole.
 struct ChunkStamps {
   static constexpr uint32_t kShift = 4;  // 16 bytes
-  static constexpr uint32_t kSplit = BlockStamp::kStrong | BlockStamp::kBlock;
+  static constexpr uint32_t kSplit = BlockStamp::kStrong | BlockStamp::kWho;
   uint32_t writer = 0, reader = 0;
 };
 
@@ -104,7 +105,7 @@ KV_INLINE bool touch_chunk(ChunkStamps* chunk, uint32_t me, uint32_t floor) {
     chunk->writer = me;
   } else {
     const uint32_t r = chunk->reader;
-    chunk->reader = other ? (r > me ? r : me) | BlockStamp::kBlock : me;
+    chunk->reader = other ? (r > me ? r : me) | BlockStamp::kSeveral : me;
   }
   return false;
 }
@@ -118,7 +119,7 @@ KV_INLINE bool touch_two_chunks(ChunkStamps* chunks, uint32_t me, uint32_t floor
   Stamps next = mine;
   if (any_set(others)) {
     if (kWrite || any_set(others & writer)) return true;
-    next = others ? (both > mine ? both : mine) | BlockStamp::kBlock : mine;
+    next = others ? (both > mine ? both : mine) | BlockStamp::kSeveral : mine;
   }
   const Stamps changed = kWrite ? writer : ~writer;
   store_stamps(stamps, (next & changed) | (both & ~changed));

@@ -58,7 +58,7 @@ TEST(GlobalRace, TheLaunchBeforeIsOrdered) {
 TEST(GlobalRaceVectors, AgreeWithSingleGranules) {
   const uint32_t me = BlockStamp::make(kClock, 4);
   std::vector<uint32_t> stamps = {0, kFloor, kFloor + 1, me, ~0u};
-  for (uint32_t block : {0u, 4u, 5u, BlockStamp::kBlock}) {
+  for (uint32_t block : {0u, 4u, 5u, BlockStamp::kSeveral | 4u, BlockStamp::kSeveral | 5u}) {
     for (uint32_t clock : {kClock - 1, kClock, kClock + 1}) {
       stamps.push_back(clock << BlockStamp::kClockShift | block);
       stamps.push_back(clock << BlockStamp::kClockShift | BlockStamp::kStrong | block);
@@ -146,7 +146,8 @@ TEST(GlobalRaceChunks, AgreeWithGranules) {
     }
   }
   std::vector<uint32_t> readers = stamps;
-  readers.push_back(kClock << BlockStamp::kClockShift | BlockStamp::kBlock);
+  readers.push_back(BlockStamp::make(kClock, 4) | BlockStamp::kSeveral);
+  readers.push_back(BlockStamp::make(kClock, 5) | BlockStamp::kSeveral);
   const size_t count = stamps.size(), all = count * readers.size();
   const auto chunk_of = [&](size_t k) {
     return ChunkStamps{stamps[k % count], readers[k / count % readers.size()]};

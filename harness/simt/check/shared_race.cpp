@@ -11,6 +11,7 @@ uint32_t lowest(const uint32_t (&seen)[32]) { return *std::min_element(seen, see
 
 void WarpClock::start(uint32_t warp, uint32_t clock) {
   std::fill(seen, seen + 32, clock - 1);
+  std::fill(fenced, fenced + 32, clock - 1);
   base = clock << kClockShift | warp << 6;
   floor = (clock - 1) << kClockShift | kCodeMask;
 }
@@ -19,6 +20,7 @@ void WarpClock::join(const uint32_t (&joined)[32], uint32_t clock) {
   const uint32_t self = warp();
   for (uint32_t w = 0; w < 32; ++w) seen[w] = std::max(seen[w], joined[w]);
   seen[self] = clock - 1;
+  std::copy(seen, seen + 32, fenced);
   base = clock << kClockShift | self << 6;
   floor = lowest(seen) << kClockShift | kCodeMask;
 }
@@ -27,6 +29,17 @@ void WarpClock::sync_lanes() {
   if (clock() >= kClockMax) return;
   seen[warp()] = clock();
   base += 1u << kClockShift;
+  floor = lowest(seen) << kClockShift | kCodeMask;
+}
+
+void WarpClock::fence() {
+  publish(fenced);
+  if (clock() < kClockMax) base += 1u << kClockShift;
+}
+
+void WarpClock::publish_fenced(uint32_t* joined) {
+  for (uint32_t w = 0; w < 32; ++w) joined[w] = std::max(joined[w], fenced[w]);
+  seen[warp()] = std::max(seen[warp()], fenced[warp()]);
   floor = lowest(seen) << kClockShift | kCodeMask;
 }
 

@@ -2,11 +2,12 @@
 //
 // Model (FastTrack, Flanagan and Freund, PLDI 2009, with warps as threads): every warp has a clock
 // and remembers for every other warp the latest clock that is ordered before it (`seen`). A barrier
-// joins what its members saw and moves their clocks on; so does bar.warp.sync for one warp. Every
-// granule of shared memory (1, 2 or 4 bytes, the narrowest access of the kernel) has the stamp of
-// its last writer and of its last readers. Strong accesses (atomics, volatile) do not race with
-// each other. Two accesses of which one writes race when the earlier stamp is not ordered before
-// the later access and they come from different lanes.
+// joins what its members saw and moves their clocks on; so does bar.warp.sync for one warp. A
+// strong write hands on what its warp had done and seen at its last fence or barrier (`fenced`).
+// Every granule of shared memory (1, 2 or 4 bytes, the narrowest access of the kernel) has the
+// stamp of its last writer and of its last readers. Strong accesses (atomics, volatile) do not race
+// with each other. Two accesses of which one writes race when the earlier stamp is not ordered
+// before the later access and they come from different lanes.
 //
 // Stamp: clock << 13 | strong << 12 | several warps << 11 | warp << 6 | several lanes << 5 | lane.
 // A warp keeps `floor`: every stamp up to it is ordered before the warp, so that one comparison of
@@ -33,6 +34,7 @@ struct WarpClock {
   uint32_t base = 0;   // stamp of lane 0
   uint32_t floor = 0;  // largest stamp that is certainly ordered before this warp
   uint32_t seen[32] = {};
+  uint32_t fenced[32] = {};  // what a strong write publishes
 
   uint32_t clock() const { return base >> kClockShift; }
   uint32_t warp() const { return base >> 6 & 31; }
@@ -43,12 +45,23 @@ struct WarpClock {
   /// bar.warp.sync: the lanes of this warp see each other. At the largest clock they stay unordered
   /// only in name: nothing is reported for lack of clocks.
   void sync_lanes();
+  /// A fence: what the warp has done and seen may be published, what it does from now on not. Its
+  /// lanes are no nearer to each other.
+  void fence();
+  /// A strong write: into `joined` goes what was fenced. The lanes of the warp see that, too.
+  void publish_fenced(uint32_t* joined);
   /// Takes over what `joined` saw, without moving on.
   void absorb(const uint32_t* joined);
   /// What others see of this warp when it arrives at a barrier.
   void publish(uint32_t* joined) const;
   /// True if `stamp` (above floor) is unordered with an access of lane stamp `me` of this warp.
   bool conflicts(uint32_t stamp, uint32_t me) const;
+  /// Of several warps a stamp names one of those with the latest clock: is that one, if another,
+  /// unordered? The rest may all be ordered, where not every sync is by the whole block.
+  bool certain(uint32_t stamp) const {
+    const uint32_t other = stamp >> 6 & 31;
+    return other != warp() && stamp >> kClockShift > seen[other];
+  }
 };
 
 /// Stamps that are perhaps unordered with an access of lanes `mine`.

@@ -34,6 +34,11 @@ class SharedRace : public ::testing::Test {
     for (uint32_t& seen : joined) seen = std::max(seen, clock_ - 1);
     for (WarpClock& w : warp_) w.join(joined, clock_);
   }
+  void raise_flag() {
+    uint32_t joined[32] = {};
+    warp_[0].publish_fenced(joined);
+    warp_[1].absorb(joined);
+  }
 
   uint32_t clock_ = 1;
   WarpClock warp_[2];
@@ -71,6 +76,44 @@ TEST_F(SharedRace, TwoWrites) {
 TEST_F(SharedRace, LanesOfAWarpNeedASync) {
   EXPECT_FALSE(write(0, 0));
   EXPECT_TRUE(read(0, 1));
+}
+/// A strong write by warp 0, seen by warp 1.
+TEST_F(SharedRace, AFlagAfterAFenceOrders) {
+  EXPECT_FALSE(write(0, 3));
+  warp_[0].fence();
+  raise_flag();
+  EXPECT_FALSE(read(1, 3));
+}
+TEST_F(SharedRace, AFlagWithoutAFenceOrdersNothing) {
+  EXPECT_FALSE(write(0, 3));
+  raise_flag();
+  EXPECT_TRUE(read(1, 3));
+}
+TEST_F(SharedRace, WhatIsWrittenAfterTheFenceIsNotBehindTheFlag) {
+  warp_[0].fence();
+  EXPECT_FALSE(write(0, 3));
+  raise_flag();
+  EXPECT_TRUE(read(1, 3));
+}
+TEST_F(SharedRace, AFenceIsNoSyncOfLanes) {
+  EXPECT_FALSE(write(0, 0));
+  warp_[0].fence();
+  EXPECT_TRUE(read(0, 1));
+}
+TEST_F(SharedRace, AFlagOrdersTheLanesOfItsWarp) {
+  EXPECT_FALSE(write(0, 0));
+  warp_[0].fence();
+  raise_flag();
+  EXPECT_FALSE(read(0, 1));
+}
+/// At a barrier in which warp 1 has no part.
+TEST_F(SharedRace, ABarrierIsAFence) {
+  EXPECT_FALSE(write(0, 3));
+  uint32_t alone[32] = {};
+  warp_[0].publish(alone);
+  warp_[0].join(alone, ++clock_);
+  raise_flag();
+  EXPECT_FALSE(read(1, 3));
 }
 TEST_F(SharedRace, LanesOfAWarpAfterASyncAreSilent) {
   EXPECT_FALSE(write(0, 0));

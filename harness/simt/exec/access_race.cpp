@@ -62,8 +62,8 @@ void shared_race(const Access& a, const Target& t, const uint8_t* value) {
       const uint32_t stamp = writer ? b.writers[g] : b.readers[g];
       const bool same = value && writer && !reader && std::memcmp(t.data, value, a.bytes) == 0;
       const bool one_warp = !(stamp & WarpClock::kWarps) && (stamp >> 6 & 31) == a.w.id;
-      // Several readers cannot be told apart: with partial barriers they may all be ordered.
-      if (!(stamp & WarpClock::kWarps) || !program_of(a.w).partial_sync) {
+      if (!(stamp & WarpClock::kWarps) || !program_of(a.w).partial_sync ||
+          a.w.clock.certain(stamp)) {
         report_race(a, t, shared_other(a, stamp), writer, same, one_warp);
       }
     }
@@ -77,30 +77,26 @@ void shared_race(const Access& a, const Target& t, const uint8_t* value) {
   }
 }
 
-/// Is an access stamped `stamp` ordered before this block?
+/// Is an access stamped `stamp` ordered before this block, as far as is known? Of several blocks
+/// that is the one that the stamp names, and of that one only if it is another.
 bool ordered(const LaunchCold& cold, uint32_t me, uint32_t stamp) {
   const auto found = cold.sync.acquired.find(me & BlockStamp::kBlock);
   if (found == cold.sync.acquired.end()) return false;
   const BlockClocks& acquired = found->second;
   const uint32_t block = stamp & BlockStamp::kBlock, clock = stamp >> BlockStamp::kClockShift;
-  if (block != BlockStamp::kBlock) {
-    const auto other = acquired.find(block);
-    return other != acquired.end() && clock <= other->second;
-  }
-  // Several blocks: after all of them only if after every block that has started.
-  if (acquired.size() + 1 < cold.started + (acquired.count(me & BlockStamp::kBlock) ? 1 : 0)) {
-    return false;
-  }
-  return std::all_of(acquired.begin(), acquired.end(), [&](const auto& other) {
-    return other.first == (me & BlockStamp::kBlock) || clock <= other.second;
-  });
+  if ((stamp & BlockStamp::kSeveral) && block == (me & BlockStamp::kBlock)) return true;
+  const auto other = acquired.find(block);
+  return other != acquired.end() && clock <= other->second;
 }
+
+/// Atomics and their like of the block's scope are plain accesses for other blocks and streams.
+bool strong_in_grid(const Access& a) { return a.strong && !(a.i->flags & access_flags::kInBlock); }
 
 /// With work of another stream that ran before this launch.
 void stream_race(const Access& a, const Target& t, uint32_t writer, uint32_t reader) {
   const LaunchCold& cold = *a.w.launch->cold;
   const auto unordered = [&](uint32_t stamp) -> const TrackedWork* {
-    if (a.strong && (stamp & BlockStamp::kStrong)) return nullptr;
+    if (strong_in_grid(a) && (stamp & BlockStamp::kStrong)) return nullptr;
     return work_of_stamp(cold.unordered, stamp);
   };
   if (const TrackedWork* work = unordered(writer)) {
@@ -131,21 +127,23 @@ void global_race(const Access& a, const Target& t, const uint8_t* value) {
   auto* const writers = reinterpret_cast<uint32_t*>(layout::kWriterBase);
   auto* const readers = reinterpret_cast<uint32_t*>(layout::kReaderBase);
   const uint64_t base = AddressSpace::bit(t.address);
+  const bool is_strong = strong_in_grid(a);
   split_chunks(*a.w.launch, base, a.bytes, me);
   for (uint64_t g = base >> shift; g <= (base + a.bytes - 1) >> shift; ++g) {
     const auto unordered = [&](uint32_t stamp) {
-      if (a.strong && (stamp & BlockStamp::kStrong)) return false;
+      if (is_strong && (stamp & BlockStamp::kStrong)) return false;
       return foreign(stamp, me, floor) && !ordered(cold, me, stamp);
     };
-    const uint32_t strong = a.strong ? BlockStamp::kStrong : 0;
+    const uint32_t strong = is_strong ? BlockStamp::kStrong : 0;
     if (a.w.launch->check_stream_race) stream_race(a, t, writers[g], readers[g]);
     const bool writer = unordered(writers[g]);
     const bool reader = a.write && unordered(readers[g]);
     if (writer || reader) {
-      const uint32_t block = (writer ? writers[g] : readers[g]) & BlockStamp::kBlock;
-      const std::string other = block == BlockStamp::kBlock
-                                    ? "several blocks"
-                                    : "block " + std::to_string(block) + " of the grid";
+      const uint32_t stamp = writer ? writers[g] : readers[g];
+      const std::string other =
+          stamp & BlockStamp::kSeveral
+              ? "several blocks"
+              : "block " + std::to_string(stamp & BlockStamp::kBlock) + " of the grid";
       const bool same = value && writer && !reader && std::memcmp(t.data, value, a.bytes) == 0;
       report_race(a, t, other, writer, same, false);
     }
@@ -188,6 +186,11 @@ SyncVariable& variable_of(const Access& a, const Target& t) {
   return a.w.launch->cold->sync.variables[global ? t.address : a.w.block->index << 20 | t.address];
 }
 
+/// Does it order blocks, too?
+bool reaches_blocks(const Access& a, const Target& t) {
+  return t.space == Space::kGlobal && strong_in_grid(a);
+}
+
 }  // namespace
 
 /// A strong read takes over what writers of the address have published.
@@ -198,27 +201,49 @@ void acquire(const Access& a, const Target& t) {
   if (const auto warps = variable.warps.find(b.index); warps != variable.warps.end()) {
     a.w.clock.absorb(warps->second.data());
   }
-  if (t.space == Space::kGlobal && !variable.blocks.empty()) {
+  if (reaches_blocks(a, t) && !variable.blocks.empty()) {
     join(a.w.launch->cold->sync.acquired[b.global_stamp & BlockStamp::kBlock], variable.blocks);
   }
 }
 
-const Ins* fence(Warp& w, const Ins* i) {
-  w.block->fenced_clock = w.block->global_stamp >> BlockStamp::kClockShift;
+const Ins* fence_in_block(Warp& w, const Ins* i) {
+  w.clock.fence();
   KV_NEXT(w, i + 1);
 }
 
-/// A strong write publishes what its warp and block have done and seen.
+namespace {
+
+/// What the block does from now on is not published with what it has done. A clock of its own,
+/// within reason.
+void move_on(Warp& w) {
+  Block& b = *w.block;
+  const uint32_t clock = b.global_stamp >> BlockStamp::kClockShift;
+  const uint32_t begin = w.launch->global_floor >> BlockStamp::kClockShift;
+  if (clock - begin >= BlockStamp::kPublishMax) return;
+  b.global_stamp += 1u << BlockStamp::kClockShift;
+  w.launch->cold->clock_max = std::max(w.launch->cold->clock_max, clock + 1);
+}
+
+}  // namespace
+
+const Ins* fence(Warp& w, const Ins* i) {
+  w.clock.fence();
+  w.block->fenced_clock = w.block->global_stamp >> BlockStamp::kClockShift;
+  move_on(w);
+  KV_NEXT(w, i + 1);
+}
+
+/// A strong write publishes what its warp and block had done and seen at their last fences, and a
+/// release all that they have: an atomic or volatile access alone orders nothing.
 void release(const Access& a, const Target& t) {
   if (!synchronises(a, t)) return;
   LaunchCold& cold = *a.w.launch->cold;
   Block& b = *a.w.block;
   SyncVariable& variable = variable_of(a, t);
-  a.w.clock.publish(variable.warps[b.index].data());
-  a.w.clock.sync_lanes();
-  if (t.space != Space::kGlobal) return;
+  if (a.i->flags & access_flags::kRelease) a.w.clock.fence();
+  a.w.clock.publish_fenced(variable.warps[b.index].data());
+  if (!reaches_blocks(a, t)) return;
   const uint32_t me = b.global_stamp & BlockStamp::kBlock;
-  // An atomic or volatile access alone orders nothing: other blocks see what a fence was there for.
   const uint32_t clock = b.global_stamp >> BlockStamp::kClockShift;
   const uint32_t published = a.i->flags & access_flags::kRelease ? clock : b.fenced_clock;
   if (published == 0) return;
@@ -227,12 +252,7 @@ void release(const Access& a, const Target& t) {
   }
   uint32_t& before = variable.blocks[me];
   before = std::max(before, published);
-  // What the block does from now on is not published. It gets a clock of its own, within reason.
-  if (published == clock &&
-      clock - (a.w.launch->global_floor >> BlockStamp::kClockShift) < BlockStamp::kPublishMax) {
-    b.global_stamp += 1u << BlockStamp::kClockShift;
-    cold.clock_max = std::max(cold.clock_max, clock + 1);
-  }
+  if (published == clock) move_on(a.w);
 }
 
 }  // namespace kv::simt

@@ -210,7 +210,6 @@ void BlockPlace::start(uint64_t index) {
   block_.global_stamp =
       BlockStamp::make((launch.global_floor >> BlockStamp::kClockShift) + 1, index);
   block_.fenced_clock = 0;
-  ++launch.cold->started;
   std::memset(block_.shared, layout::kPoison, block_.shared_bytes);
   std::memset(block_.shared_bits, 0, block_.shared_bytes / 8 + 1);
   for (Barrier& b : cold_.barriers) {
@@ -265,10 +264,11 @@ bool BlockPlace::any_ready() const {
 }
 
 void BlockPlace::stopped(Warp& w) {
+  // Whatever ends the launch, the next block is to find its stamps old.
+  cold_.clock = std::max(cold_.clock, w.clock.clock() + 1);
   if (w.stop == Stop::kDone) {
     cold_.state[w.id] = WarpState::kDone;
     cold_.done |= 1u << w.id;
-    cold_.clock = std::max(cold_.clock, w.clock.clock() + 1);
     for (Barrier& b : cold_.barriers) {
       if (b.arrived && b.expected == 0) check_whole(b);
     }
@@ -323,7 +323,8 @@ void BlockPlace::arrive(Warp& w) {
   if (b.expected == 0) {
     check_whole(b);
   } else if (b.threads >= b.expected) {
-    complete(b, b.expected >= block_.warps * 32);
+    // Whoever only signalled has gone on: what it did since is not ordered.
+    complete(b, b.expected >= block_.warps * 32 && b.signalled == 0);
   }
 }
 

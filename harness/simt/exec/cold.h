@@ -20,13 +20,16 @@ inline constexpr uint16_t kStrong = 4;  // volatile, relaxed, acquire, release, 
 inline constexpr uint16_t kAcquire = 8;
 inline constexpr uint16_t kRelease = 16;
 inline constexpr uint16_t kNoResult = 32;  // red
+inline constexpr uint16_t kInBlock = 64;   // of the block's scope: not strong for other blocks
 }  // namespace access_flags
 
 /// A memory access lane by lane: every check, every report, undefined data. Returns the next
 /// instruction, or null after a fault.
 const Ins* slow_access(Warp& w, const Ins* i);
 
-/// A fence of at least the whole device: what the block has done may be published from now on.
+/// A fence: what the warp has done may be published from now on; of at least the whole device: what
+/// its block has done.
+const Ins* fence_in_block(Warp& w, const Ins* i);
 const Ins* fence(Warp& w, const Ins* i);
 
 Extent* find_extent(uint64_t address);

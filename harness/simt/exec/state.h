@@ -100,7 +100,6 @@ struct LaunchCold {
   uint64_t number = 0;
   uint64_t unique = 0;                // never used twice, not even after reset
   uint32_t clock_max = 0;             // the highest clock of a block so far
-  uint64_t started = 0;               // blocks
   uint64_t printed = 0;               // bytes that vprintf made
   uint64_t workspace = 0;             // of grid-wide barriers, zeroed
   ByteSet bytes_read, bytes_written;  // of global memory, where that is collected

@@ -1,9 +1,10 @@
 // Purpose: what strong accesses (atomics, volatile, relaxed, acquire, release) order.
-// Contract: a strong write publishes at its address what its warp has done and seen, and, for other
-// blocks, what its block had done and seen at its last fence of device scope, by whichever warp,
-// or, if it is a release, until now. A strong read of the address takes it over; a fence of the
-// reader is taken for granted, and a strong access never races itself: lenient, so that flags and
-// semaphores raise no false alarm. One for each launch.
+// Contract: a strong write publishes at its address what its warp had done and seen at its last
+// fence or barrier, and, for other blocks, what its block had done and seen at its last fence of
+// device scope, by whichever warp; a release publishes all until now. One of the block's scope
+// reaches its own block only. A strong read of the address takes it over; a fence of the reader is
+// taken for granted, and a strong access never races itself: lenient, so that flags and semaphores
+// raise no false alarm. One for each launch.
 #pragma once
 
 #include <array>

@@ -216,9 +216,10 @@ Result<void> Lowerer::nothing(const ptx::Instruction&) {
   return {};
 }
 
-/// Only the scope counts: threads of a block are not held to their fences.
+/// Of what it orders, only the scope counts.
 Result<void> Lowerer::fence_here(const ptx::Instruction& ins) {
   Step& s = step("~nothing");
+  s.run = fence_in_block;
   for (const char* scope : {"gl", "sys", "gpu", "cluster"}) {
     if (has_modifier(ins, scope)) s.run = fence;
   }

@@ -40,45 +40,30 @@ const char* form_name(Space space) {
 
 /// Hints and qualifiers of loads and stores that change nothing here.
 bool harmless(std::string_view m) {
-  static constexpr std::string_view kNames[] = {
-      "nc",
-      "ca",
-      "cg",
-      "cs",
-      "lu",
-      "cv",
-      "wb",
-      "wt",
-      "weak",
-      "mmio",
-      "cta",
-      "gpu",
-      "sys",
-      "cluster",
-      "L1::evict_normal",
-      "L1::evict_unchanged",
-      "L1::evict_first",
-      "L1::evict_last",
-      "L1::no_allocate",
-      "L2::evict_normal",
-      "L2::evict_first",
-      "L2::evict_last",
-      "L2::64B",
-      "L2::128B",
-      "L2::256B",
-      "L2::cache_hint",
-      "unified",
-  };
-  return std::find(std::begin(kNames), std::end(kNames), m) != std::end(kNames);
+  static constexpr std::string_view kPlain[] = {"nc",  "ca",  "cg",      "cs",   "lu",
+                                                "cv",  "wb",  "wt",      "weak", "mmio",
+                                                "cta", "gpu", "cluster", "sys"};
+  static constexpr std::string_view kHints[] = {"L1::evict_normal", "L1::evict_unchanged",
+                                                "L1::evict_first",  "L1::evict_last",
+                                                "L1::no_allocate",  "L2::evict_normal",
+                                                "L2::evict_first",  "L2::evict_last",
+                                                "L2::64B",          "L2::128B",
+                                                "L2::256B",         "L2::cache_hint",
+                                                "unified"};
+  const auto is = [m](std::string_view name) { return name == m; };
+  return std::any_of(std::begin(kPlain), std::end(kPlain), is) ||
+         std::any_of(std::begin(kHints), std::end(kHints), is);
 }
 
 uint16_t strength(const ptx::Instruction& ins) {
   using namespace access_flags;
-  if (has_modifier(ins, "acquire")) return kStrong | kAcquire;
-  if (has_modifier(ins, "release")) return kStrong | kRelease;
-  const bool strong =
-      has_modifier(ins, "volatile") || has_modifier(ins, "relaxed") || has_modifier(ins, "mmio");
-  return strong ? kStrong : 0;
+  const uint16_t scope = has_modifier(ins, "cta") ? kInBlock : 0;
+  if (has_modifier(ins, "acquire")) return kStrong | kAcquire | scope;
+  if (has_modifier(ins, "release")) return kStrong | kRelease | scope;
+  for (const char* strong : {"volatile", "relaxed", "mmio"}) {
+    if (has_modifier(ins, strong)) return kStrong | scope;
+  }
+  return 0;
 }
 
 /// How many elements .v2, .v4 or .v8 asks for, 1 without; nothing if an operand has others.
@@ -247,6 +232,7 @@ Result<void> Lowerer::store(const ptx::Instruction& ins) {
   }
   note_width(a.space, width * count);
   const uint16_t flags = strength(ins);
+  out_.partial_sync |= (flags & access_flags::kStrong) != 0;  // a flag orders some warps only
   const std::string form = "~st." + std::string(form_name(a.space)) + "." + std::to_string(width) +
                            "." + std::to_string(count);
   Step& s = step(flags == 0 && a.space != Space::kParam ? form.c_str() : "~access");
@@ -338,6 +324,7 @@ Result<void> Lowerer::atomic_element(const ptx::Instruction& ins, const AtomicEl
   s.proto.width = element.width;
   const bool releases = has_modifier(ins, "release") || has_modifier(ins, "acq_rel");
   s.proto.flags = uint16_t(access_flags::kStrong | (releases ? access_flags::kRelease : 0) |
+                           (has_modifier(ins, "cta") ? access_flags::kInBlock : 0) |
                            (result ? 0 : access_flags::kNoResult));
   s.proto.extra = uint16_t(AccessKind::kAtomic);
   return {};
