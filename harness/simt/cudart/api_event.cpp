@@ -24,10 +24,12 @@ cudaError_t record(Runtime& runtime, cudaEvent_t event_handle, cudaStream_t stre
     return cudaSuccess;
   }
   auto record = std::make_shared<Event::Record>();
-  const cudaError_t error = runtime.submit(*stream, {.run = [&runtime, record] {
-    record->ticks = runtime.timeline.ticks();
-    return cudaSuccess;
-  }});
+  const cudaError_t error = runtime.submit(*stream, {.run =
+                                                         [&runtime, record] {
+                                                           record->ticks = runtime.timeline.ticks();
+                                                           return cudaSuccess;
+                                                         },
+                                                     .may_write_host = false});
   if (error != cudaSuccess) return error;
   record->work = stream->tail;
   event->record = std::move(record);

@@ -94,10 +94,13 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t handle) {
     if (!pointer) return cudaSuccess;
     const Range* range = runtime.memory.find(address_of(pointer));
     if (!range || range->base != address_of(pointer)) return free_now(runtime, pointer);
-    return runtime.submit(*stream, {.run = [&runtime, pointer] {
-      free_now(runtime, pointer);  // a second free is a finding, no more
-      return cudaSuccess;
-    }});
+    return runtime.submit(*stream, {.run =
+                                        [&runtime, pointer] {
+                                          free_now(runtime,
+                                                   pointer);  // a second free is a finding, no more
+                                          return cudaSuccess;
+                                        },
+                                    .may_write_host = false});
   });
 }
 

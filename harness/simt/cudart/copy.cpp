@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/core/hash.h"
+
 namespace kv::simt::cudart {
 namespace {
 
@@ -103,9 +105,33 @@ Operation staged_copy(Runtime& runtime, const Rows& to, const Rows& from) {
   }};
 }
 
-Operation late_copy(Runtime& runtime, const Rows& to, const Rows& from, bool touches_host) {
-  return {.run = [&runtime, to, from] { return copy_rows(runtime.device, to, from); },
-          .touches_host = touches_host};
+Operation late_copy(Runtime& runtime, const Rows& to, const Rows& from) {
+  return {.run = [&runtime, to, from] { return copy_rows(runtime.device, to, from); }};
+}
+
+uint64_t digest_of(const Rows& rows) {
+  Hasher hasher;
+  for (uint64_t i = 0; i < rows.count; ++i) {
+    hasher.add_bytes({reinterpret_cast<const std::byte*>(rows.row(i)), rows.width});
+  }
+  return hasher.digest();
+}
+
+/// The copy, and before it a look at its source: if nothing that was issued can have written host
+/// memory since the call, what has changed was changed by the program while the copy was pending.
+Operation watched_copy(Runtime& runtime, const char* call, const Rows& to, const Rows& from) {
+  return {
+      .run = [&runtime, call, to, from, digest = digest_of(from), writes = runtime.host_writes] {
+        if (runtime.host_writes == writes && digest_of(from) != digest) {
+          runtime.report_misuse(call,
+                                "the program changed the pinned source " + hex(from.base) + ", " +
+                                    std::to_string(from.span().value_or(0)) +
+                                    " bytes, after the call and before the copy was made: wait for "
+                                    "the stream or an event first",
+                                from.base);
+        }
+        return copy_rows(runtime.device, to, from);
+      }};
 }
 
 cudaError_t fill_rows(Device& device, const Rows& rows, uint8_t value) {
@@ -145,8 +171,13 @@ cudaError_t copy(Runtime& runtime, const CopyCall& call) {
   const bool waits = call.asynchronous ? to_place == Place::kPageable : touches_host;
   // Bytes that are used before anybody else acts need not be kept.
   const bool staged = from_place == Place::kPageable && !captured && !(waits && runtime.is_idle());
-  Operation operation =
-      staged ? staged_copy(runtime, to, from) : late_copy(runtime, to, from, touches_host);
+  const bool watched =
+      from_place == Place::kPinned && to_place == Place::kDevice && !captured && !waits;
+  Operation operation = staged    ? staged_copy(runtime, to, from)
+                        : watched ? watched_copy(runtime, call.name, to, from)
+                                  : late_copy(runtime, to, from);
+  operation.touches_host = touches_host && !staged;
+  operation.may_write_host = to_place != Place::kDevice;
   return waits ? runtime.perform(*stream, std::move(operation))
                : runtime.submit(*stream, std::move(operation));
 }
@@ -165,7 +196,8 @@ cudaError_t fill(Runtime& runtime, const FillCall& call) {
   const bool touches_host = place == Place::kPinned;
   Operation operation = {
       .run = [&runtime, rows, value] { return fill_rows(runtime.device, rows, value); },
-      .touches_host = touches_host};
+      .touches_host = touches_host,
+      .may_write_host = place != Place::kDevice};
   const bool waits = touches_host || place == Place::kManaged;
   return waits ? runtime.perform(*stream, std::move(operation))
                : runtime.submit(*stream, std::move(operation));

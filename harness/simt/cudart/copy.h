@@ -2,7 +2,8 @@
 // Contract: as "API synchronization behavior" of the CUDA Runtime API says,
 //   - pageable source: taken at the call (except under capture);
 //   - pageable destination: the call returns when the copy is done;
-//   - pinned memory and asynchronous call: read or written when the copy runs, which is late;
+//   - pinned memory and asynchronous call: read or written when the copy runs, which is late; what
+//     the program changes in such a source before is a finding;
 //   - synchronous call between host and device: done when it returns;
 //   - device to device, and fills of device memory: asynchronous even without Async in the name.
 #pragma once

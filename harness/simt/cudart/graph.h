@@ -17,6 +17,7 @@ namespace kv::simt::cudart {
 struct Operation {
   std::function<cudaError_t()> run;
   bool touches_host = false;
+  bool may_write_host = true;  // host memory that the program can see
 };
 
 struct Graph {

@@ -70,14 +70,15 @@ Runtime::Runtime()
 }
 
 Work Runtime::as_work(const Operation& operation, std::vector<WorkId> after) {
-  auto action = [this, operation = operation.run] { run(operation); };
+  auto action = [this, operation] { run(operation); };
   return {std::move(action), std::move(after), operation.touches_host};
 }
 
-void Runtime::run(const std::function<cudaError_t()>& operation) {
+void Runtime::run(const Operation& operation) {
   if (device_error != cudaSuccess) return;
   device.set_order(timeline.order());
-  device_error = operation();
+  if (operation.may_write_host) ++host_writes;
+  device_error = operation.run();
   device.set_order({});
   checkpoint_report(*this);
 }
@@ -103,7 +104,7 @@ cudaError_t Runtime::perform(Stream& stream, Operation operation) {
       return error;
     }
   }
-  stream.tail = timeline.run_alone([&] { run(operation.run); });
+  stream.tail = timeline.run_alone([&] { run(operation); });
   return device_error;
 }
 

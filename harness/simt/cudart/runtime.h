@@ -87,6 +87,7 @@ class Runtime {
   HandleTable<GraphExec, cudaGraphExec_t> graph_execs{0x4000000};
   HandleTable<Pool, cudaMemPool_t> pools{0x5000000};
   cudaMemPool_t default_pool = nullptr;
+  uint64_t host_writes = 0;                // pieces of work that have run and may write host memory
   cudaError_t device_error = cudaSuccess;  // sticky: the context is lost
   std::string report_path, report_json_path, profile_path, lcov_path;  // see environment.h
   std::string report_json_file;   // of this process; lives here, for it is needed at exit
@@ -100,7 +101,7 @@ class Runtime {
 
  private:
   Runtime();
-  void run(const std::function<cudaError_t()>& operation);
+  void run(const Operation& operation);
   Work as_work(const Operation& operation, std::vector<WorkId> after);
 };
 
