@@ -263,6 +263,32 @@ TEST_F(Exec, TwoOptionsCannotWriteOneFile) {
   EXPECT_SAYS(ran.err, "--lcov: expected another file than that of --profile, got '");
 }
 
+/// Fails when a program runs for hours before it is said that nothing can be written.
+TEST_F(Exec, AFolderThatIsNotThereIsSaidAtOnce) {
+  for (const char* option : {"--profile", "--lcov", "--json"}) {
+    const Ran ran = run_kverify({"exec", option, folder_ + "/none/file", "--", kFixed});
+    EXPECT_EQ(ran.status, 3);
+    EXPECT_EQ(ran.out, "") << "the program ran";
+    EXPECT_SAYS(ran.err, std::string(option) + " " + folder_ + "/none/file: expected a folder");
+  }
+}
+
+/// Fails when kernels that nobody could run are called a fault of the program, or nothing is said.
+TEST_F(Exec, ADamagedFatBinaryIsNoFindingOfTheProgram) {
+  std::string bytes = read(kFixed);
+  const std::string magic = "\x50\xed\x55\xba";
+  size_t last = 0;
+  for (size_t at = 0; (at = bytes.find(magic, at)) != bytes.npos; ++at) last = at;
+  ASSERT_GT(last, 0u);
+  bytes[last] = 0;
+  const std::string damaged = stored("damaged", bytes);
+  fs::permissions(damaged, fs::perms::owner_all);
+  const Ran ran = run_kverify({"exec", "--", damaged});
+  EXPECT_EQ(ran.status, 7) << ran.err;
+  EXPECT_SAYS(ran.err, "unsupported: fat binary at byte 0: expected the magic 0xba55ed50, got ");
+  EXPECT_SAYS(ran.err, "  in kernel scale_rows(float*, float const*, int, int)\n");
+}
+
 TEST_F(Exec, ErrorsSayWhatToDo) {
   const std::string plugins = KV_BUILD_DIR "/lib/testdata/";
   const Ran runtime = run_kverify({"exec", "--", plugins + "libstatic_runtime_plugin.so"});
@@ -272,7 +298,7 @@ TEST_F(Exec, ErrorsSayWhatToDo) {
   EXPECT_EQ(other.status, 2);
   EXPECT_SAYS(other.err, "is linked to libcudart.so.11");
   const Ran cubin = run_kverify({"exec", "--", kBin + "scale_rows_cubin"});
-  EXPECT_EQ(cubin.status, 1);
+  EXPECT_EQ(cubin.status, 7);
   EXPECT_SAYS(cubin.err, "Recompile with -gencode arch=compute_80,code=compute_80");
   const Ran none = run_kverify({"exec", "--", "true"});
   EXPECT_EQ(none.status, 5);

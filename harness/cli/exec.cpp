@@ -1,24 +1,18 @@
 // `kverify exec`: a user's own CUDA program under all checks of the CPU device.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <span>
-#include <thread>
 
 #include "harness/case/text_file.h"
 #include "harness/certify/run_folder.h"
+#include "harness/cli/child_program.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/version.h"
@@ -36,8 +30,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kReportBytesMax = uint64_t{256} << 20;
 constexpr int kCannotStart = 127;
-constexpr std::chrono::seconds kGrace{10};  // after the time limit, to end by itself
-constexpr std::chrono::milliseconds kPoll{10};
 constexpr char kLate[] = "the time limit is over";  // in the device's finding
 
 /// As the shell finds it.
@@ -101,75 +93,6 @@ std::vector<std::string> environment_for(const ExecOptions& options, const std::
   return list;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> list;
-  for (std::string& text : texts) list.push_back(text.data());
-  list.push_back(nullptr);
-  return list;
-}
-
-struct Ending {
-  int status = 0;        // as a shell gives it
-  int signal = 0;        // that ended it; 0: none
-  bool stopped = false;  // by us, long after the time limit
-};
-
-/// How a process ended, if it has, or after waiting for it.
-Result<bool> wait_for(pid_t pid, bool now, Ending* ending) {
-  int status = 0;
-  pid_t ended = -1;
-  while ((ended = waitpid(pid, &status, now ? WNOHANG : 0)) < 0) {
-    if (errno != EINTR) return environment_error(std::strerror(errno));
-  }
-  if (ended == 0) return false;
-  ending->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  ending->status = ending->signal ? 128 + ending->signal : WEXITSTATUS(status);
-  return true;
-}
-
-/// The processes that are ours now: those whose parents have died.
-std::vector<pid_t> children() {
-  std::ifstream list("/proc/self/task/" + std::to_string(getpid()) + "/children");
-  std::vector<pid_t> found;
-  for (pid_t pid = 0; list >> pid;) found.push_back(pid);
-  return found;
-}
-
-/// Kills a program with all that it started, also what its own parent can no longer be asked for.
-void kill_whole(pid_t pid, Ending* ending) {
-  kill(pid, SIGKILL);
-  static_cast<void>(wait_for(pid, false, ending));
-  for (std::vector<pid_t> rest; !(rest = children()).empty();) {
-    for (const pid_t orphan : rest) {
-      kill(orphan, SIGKILL);
-      waitpid(orphan, nullptr, 0);
-    }
-  }
-}
-
-/// Kernels are stopped at the time limit by the device; a program that goes on for long after it
-/// hangs by itself, and is killed.
-Result<Ending> run(const std::string& program, std::vector<std::string> arguments,
-                   std::vector<std::string> environment, uint64_t time_limit_s) {
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
-  pid_t pid = -1;
-  errno = posix_spawn(&pid, program.c_str(), nullptr, nullptr, pointers(arguments).data(),
-                      pointers(environment).data());
-  if (errno != 0) return bad_input("cannot run '" + program + "': " + std::strerror(errno));
-  Ending ending;
-  const auto limit = std::chrono::seconds(time_limit_s) + kGrace;
-  const auto started = std::chrono::steady_clock::now();
-  for (;;) {
-    KV_ASSIGN_OR_RETURN(const bool ended, wait_for(pid, time_limit_s > 0, &ending));
-    if (ended) return ending;
-    if (std::chrono::steady_clock::now() - started >= limit) break;
-    std::this_thread::sleep_for(kPoll);
-  }
-  kill_whole(pid, &ending);
-  ending.stopped = true;
-  return ending;
-}
-
 /// What the processes of the program left.
 struct Reports {
   std::vector<Json> findings;         // of each process that launched or found something
@@ -226,7 +149,8 @@ struct Findings {
   Json active = Json::array();
   std::map<const Suppression*, uint64_t> suppressed;
   uint64_t launches = 0, not_kept = 0;
-  uint64_t late = 0;  // of the active ones: kernels that were stopped at the time limit
+  uint64_t late = 0;     // of the active ones: kernels that were stopped at the time limit
+  uint64_t not_run = 0;  // and kernels that the device could not run at all
   std::string text;
 };
 
@@ -245,6 +169,7 @@ Findings sift(const Reports& reports, std::span<const Suppression> suppressions)
       }
       all.text += text_field(f, "text");
       all.late += reports.late && text_field(f, "text").find(kLate) != std::string::npos;
+      all.not_run += text_field(f, "kind") == "unsupported";
       all.active.push_back(f);
     }
   }
@@ -355,8 +280,10 @@ Error refusal_of(const Json& report) {
 }
 
 ExitCode exit_code(const Findings& findings, const Reports& reports, const Ending& ending) {
-  if (findings.active.size() > findings.late || findings.not_kept) return ExitCode::kFailed;
+  const bool others = findings.active.size() > findings.late + findings.not_run;
+  if (others || findings.not_kept) return ExitCode::kFailed;
   if (findings.late || ending.stopped) return ExitCode::kTimeLimit;
+  if (findings.not_run) return ExitCode::kUnsupported;
   const bool vacuous = ending.status == 0 && reports.processes > 0 && reports.executed == 0;
   return vacuous ? ExitCode::kVacuous : static_cast<ExitCode>(ending.status);
 }
@@ -364,9 +291,11 @@ ExitCode exit_code(const Findings& findings, const Reports& reports, const Endin
 }  // namespace
 
 Result<ExitCode> exec(const ExecOptions& options) {
-  KV_RETURN_IF_ERROR(require_different_files({{"--profile", options.profile_path},
-                                              {"--lcov", options.lcov_path},
-                                              {"--json", options.json_path.value_or("")}}));
+  const std::vector<WrittenFile> written = {{"--profile", options.profile_path},
+                                            {"--lcov", options.lcov_path},
+                                            {"--json", options.json_path.value_or("")}};
+  KV_RETURN_IF_ERROR(require_different_files(written));
+  KV_RETURN_IF_ERROR(require_folders(written));
   const Output output(options.json_path);
   std::vector<Suppression> suppressions;
   if (!options.suppressions_path.empty()) {
@@ -381,10 +310,10 @@ Result<ExitCode> exec(const ExecOptions& options) {
   KV_ASSIGN_OR_RETURN(const std::string device, find_device(runtime));
   KV_ASSIGN_OR_RETURN(const RunFolder folder, RunFolder::create());
   std::fflush(stdout);
-  KV_ASSIGN_OR_RETURN(
-      const Ending ending,
-      run(program, options.command, environment_for(options, device, folder.path() + "/report"),
-          options.time_limit_s));
+  KV_ASSIGN_OR_RETURN(const Ending ending,
+                      run_program(program, options.command,
+                                  environment_for(options, device, folder.path() + "/report"),
+                                  options.time_limit_s));
   KV_ASSIGN_OR_RETURN(const Reports reports, read_reports(folder.path()));
   if (!reports.refusal.is_null()) return refusal_of(reports.refusal);
   if (reports.findings.empty() && reports.processes == 0) return nothing_ran(program, ending);

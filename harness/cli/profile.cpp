@@ -81,8 +81,10 @@ Result<ExitCode> refused(const RunEnd& end) {
 }  // namespace
 
 Result<ExitCode> profile(const ProfileOptions& options) {
-  KV_RETURN_IF_ERROR(require_different_files(
-      {{"--lcov", options.lcov_path}, {"--json", options.json_path.value_or("")}}));
+  const std::vector<WrittenFile> written = {{"--lcov", options.lcov_path},
+                                            {"--json", options.json_path.value_or("")}};
+  KV_RETURN_IF_ERROR(require_different_files(written));
+  KV_RETURN_IF_ERROR(require_folders(written));
   const Output output(options.json_path);
   if (options.bench.device != DeviceKind::kCpu) {
     return bad_input("profile counts on the CPU device: expected --device cpu, got cuda");

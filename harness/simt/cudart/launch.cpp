@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/simt/cudart/errors.h"
+
 namespace kv::simt::cudart {
 namespace {
 
@@ -173,10 +175,10 @@ FoundKernel find_kernel(Runtime& runtime, const char* call, const void* function
   }
   const auto resolved = runtime.images.resolve(*record);
   if (resolved.ok()) return {.record = record, .kernel = resolved.kernel, .info = resolved.info};
-  if (resolved.error == cudaErrorNotSupported) {
-    runtime.report_unsupported(record->name, resolved.sentence);
-  } else {
+  if (resolved.error == cudaErrorInvalidDeviceFunction) {
     runtime.report_misuse(call, record->name + ": " + resolved.sentence);
+  } else {  // no PTX for this device, damaged PTX, or an instruction that the device does not know
+    runtime.report_unsupported(demangled(record->name), resolved.sentence);
   }
   return {.error = resolved.error};
 }

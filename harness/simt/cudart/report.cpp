@@ -73,8 +73,12 @@ std::string describe(const kv_simt_finding& f) {
     text += "\n";
   }
   if (f.kernel[0]) {
-    text += "  in kernel " + std::string(f.kernel) + ", launch " + std::to_string(f.launch) +
-            ", block " + show(f.block) + ", thread " + show(f.thread) + "\n";
+    text += "  in kernel " + std::string(f.kernel);
+    if (f.launch) {  // else it never began
+      text += ", launch " + std::to_string(f.launch) + ", block " + show(f.block) + ", thread " +
+              show(f.thread);
+    }
+    text += "\n";
   }
   if (f.instruction[0]) {
     text +=

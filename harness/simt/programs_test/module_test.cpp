@@ -49,7 +49,7 @@ TEST_F(Module, CodeForANewerDeviceIsRefused) {
   EXPECT_EQ(cudaGetLastError(), cudaErrorNoKernelImageForDevice);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("sm_80"), std::string::npos) << said;
-  EXPECT_EQ(finding_kinds(), Kinds({KV_SIMT_KIND_API}));
+  EXPECT_EQ(finding_kinds(), Kinds({KV_SIMT_KIND_UNSUPPORTED}));
   simulate(90);
   EXPECT_EQ(arch_of(arch_only_90), 900);
 }
@@ -63,7 +63,7 @@ TEST_F(Module, MachineCodeAloneIsRefusedWithOneSentence) {
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("no PTX"), std::string::npos) << said;
   EXPECT_EQ(said.find('\n'), said.size() - 1) << "said once: " << said;
-  EXPECT_EQ(finding_kinds(), Kinds({KV_SIMT_KIND_API}));
+  EXPECT_EQ(finding_kinds(), Kinds({KV_SIMT_KIND_UNSUPPORTED}));
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess) << "other modules go on working";
 }
 
