@@ -12,6 +12,7 @@ uint32_t lowest(const uint32_t (&seen)[32]) { return *std::min_element(seen, see
 void WarpClock::start(uint32_t warp, uint32_t clock) {
   std::fill(seen, seen + 32, clock - 1);
   std::fill(fenced, fenced + 32, clock - 1);
+  fence_clock = 0;
   base = clock << kClockShift | warp << 6;
   floor = (clock - 1) << kClockShift | kCodeMask;
 }
@@ -21,6 +22,7 @@ void WarpClock::join(const uint32_t (&joined)[32], uint32_t clock) {
   for (uint32_t w = 0; w < 32; ++w) seen[w] = std::max(seen[w], joined[w]);
   seen[self] = clock - 1;
   std::copy(seen, seen + 32, fenced);
+  fence_clock = 0;
   base = clock << kClockShift | self << 6;
   floor = lowest(seen) << kClockShift | kCodeMask;
 }
@@ -34,6 +36,7 @@ void WarpClock::sync_lanes() {
 
 void WarpClock::fence() {
   publish(fenced);
+  fence_clock = clock();
   if (clock() < kClockMax) base += 1u << kClockShift;
 }
 

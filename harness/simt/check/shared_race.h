@@ -35,9 +35,14 @@ struct WarpClock {
   uint32_t floor = 0;  // largest stamp that is certainly ordered before this warp
   uint32_t seen[32] = {};
   uint32_t fenced[32] = {};  // what a strong write publishes
+  uint32_t fence_clock = 0;  // of the last fence since a barrier; 0: none
 
   uint32_t clock() const { return base >> kClockShift; }
   uint32_t warp() const { return base >> 6 & 31; }
+  /// Stamp of lane 0 for a strong write: with a fence before it, it is part of what it publishes.
+  uint32_t strong_base() const {
+    return fence_clock ? fence_clock << kClockShift | (base & kCodeMask) : base;
+  }
   /// Starts at `clock`, everything before it seen.
   void start(uint32_t warp, uint32_t clock);
   /// Moves on to `clock`, all that `joined` saw being ordered before.

@@ -95,6 +95,18 @@ TEST_F(SharedRace, WhatIsWrittenAfterTheFenceIsNotBehindTheFlag) {
   raise_flag();
   EXPECT_TRUE(read(1, 3));
 }
+/// As where the last warp to count itself sets the counter back.
+TEST_F(SharedRace, AStrongWriteBehindAFenceIsPublishedToo) {
+  warp_[0].fence();
+  writer_ = warp_[0].strong_base() | WarpClock::kStrong;
+  raise_flag();
+  EXPECT_FALSE(write(1, 3));
+}
+TEST_F(SharedRace, AStrongWriteWithoutAFenceIsNot) {
+  writer_ = warp_[0].strong_base() | WarpClock::kStrong;
+  raise_flag();
+  EXPECT_TRUE(write(1, 3));
+}
 TEST_F(SharedRace, AFenceIsNoSyncOfLanes) {
   EXPECT_FALSE(write(0, 0));
   warp_[0].fence();

@@ -47,7 +47,8 @@ void report_race(const Access& a, const Target& t, const std::string& other, boo
 /// `value`: what is about to be written, to tell same-value writes apart.
 void shared_race(const Access& a, const Target& t, const uint8_t* value) {
   Block& b = *a.w.block;
-  const uint32_t shift = a.w.launch->shared_shift, me = a.w.clock.base + a.lane;
+  const uint32_t shift = a.w.launch->shared_shift;
+  const uint32_t me = (a.strong && a.write ? a.w.clock.strong_base() : a.w.clock.base) + a.lane;
   open_chunks(a.w, t.address, a.bytes);
   uint32_t first = uint32_t(t.address >> shift),
            last = uint32_t((t.address + a.bytes - 1) >> shift);
@@ -120,9 +121,16 @@ void split_chunks(const LaunchState& launch, uint64_t base, uint32_t bytes, uint
   }
 }
 
+/// Of an access: a strong write with a fence before it is part of what it publishes.
+uint32_t global_stamp(const Access& a) {
+  const Block& b = *a.w.block;
+  if (!a.write || b.fenced_clock == 0 || !strong_in_grid(a)) return b.global_stamp;
+  return BlockStamp::make(b.fenced_clock, b.global_stamp & BlockStamp::kBlock);
+}
+
 void global_race(const Access& a, const Target& t, const uint8_t* value) {
   const LaunchCold& cold = *a.w.launch->cold;
-  const uint32_t shift = a.w.launch->global_shift, me = a.w.block->global_stamp;
+  const uint32_t shift = a.w.launch->global_shift, me = global_stamp(a);
   const uint32_t floor = a.w.launch->global_floor;
   auto* const writers = reinterpret_cast<uint32_t*>(layout::kWriterBase);
   auto* const readers = reinterpret_cast<uint32_t*>(layout::kReaderBase);

@@ -190,6 +190,43 @@ __global__ void split_k(const int* in, int* tile, int* semaphore) {
   }
 }
 
+/// The last block to come sets the counter back for the next launch; nobody else may.
+template <bool kFaulty>
+__global__ void count_and_reset(const int* in, int* parts, unsigned* count, int* out) {
+  if (threadIdx.x != 0) return;
+  parts[blockIdx.x] = in[blockIdx.x];
+  __threadfence();
+  const unsigned ticket = atomicAdd(count, 1u);  // FAULT: counter_reset_too_early
+  if (ticket != gridDim.x - (kFaulty ? 2 : 1)) return;
+  __threadfence();
+  int sum = 0;
+  for (int b = 0; b < gridDim.x; ++b) sum += kFaulty ? 0 : parts[b];
+  *out = sum;
+  *count = 0;  // FAULT: counter_reset_too_early
+}
+
+/// The same with the warps of a block and a counter in shared memory.
+template <bool kFaulty>
+__global__ void count_warps(const int* in, int* out) {
+  __shared__ int parts[4];
+  __shared__ int count;
+  if (threadIdx.x == 0) count = 0;
+  __syncthreads();
+  const int warp = threadIdx.x / 32;
+  for (int round = 0; round < 2; ++round) {
+    if (threadIdx.x % 32 == 0) {
+      parts[warp] = in[warp] + round;
+      __threadfence_block();
+      if (atomicAdd(&count, 1) == (kFaulty ? 2 : 3)) {  // FAULT: warps_counted_too_early
+        __threadfence_block();
+        for (int w = 0; w < 4; ++w) out[4 * round + w] = kFaulty ? 0 : parts[w];
+        count = 0;  // FAULT: warps_counted_too_early
+      }
+    }
+    __syncthreads();
+  }
+}
+
 /// Decoupled look-back: each block adds what the block before it has published.
 template <bool kFaulty>
 __global__ void look_back(const int* in, unsigned* tickets, int* value, volatile int* state,
@@ -307,6 +344,21 @@ KV_PROGRAM(semaphore_too_early, KV_SIMT_KIND_RACE) {
   DeviceArray<int> in(counting<int>(4 * 128)), tile(128), semaphore(std::vector<int>{0});
   KV_LAUNCH(split_k, 4, 128, 0, in.get(), tile.get(), semaphore.get());
   return tile.read()[1] == 4 + 128 + 256 + 384;
+}
+
+KV_PROGRAM(counter_reset_too_early, KV_SIMT_KIND_RACE) {
+  DeviceArray<int> in(counting<int>(8)), parts(8), out(std::vector<int>{0});
+  DeviceArray<unsigned> count(std::vector<unsigned>{0});
+  for (int launch = 0; launch < 2; ++launch) {
+    KV_LAUNCH(count_and_reset, 8, 32, 0, in.get(), parts.get(), count.get(), out.get());
+  }
+  return out.read()[0] == 28 && count.read()[0] == 0;
+}
+
+KV_PROGRAM(warps_counted_too_early, KV_SIMT_KIND_RACE) {
+  DeviceArray<int> in(counting<int>(4)), out(std::vector<int>(8, 0));
+  KV_LAUNCH(count_warps, 1, 128, 0, in.get(), out.get());
+  return out.read() == std::vector<int>{0, 1, 2, 3, 1, 2, 3, 4};
 }
 
 KV_PROGRAM(state_before_value, KV_SIMT_KIND_RACE) {
