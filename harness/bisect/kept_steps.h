@@ -1,7 +1,7 @@
 // Purpose: what a search tried, in a file, so that the next run need not build it again.
 // Contract: one JSON object a line, appended as soon as a commit was tried: commit, result, and the
-// search that it belongs to (case, build command, plugin), whose others are ignored. A last line
-// without its end, of a run that was killed, is left out.
+// search that it belongs to (case, build command, plugin, device, checks, limits, kverify), whose
+// others are ignored. A last line without its end, of a run that was killed, is left out.
 // Example: KV_ASSIGN_OR_RETURN(KeptSteps kept, KeptSteps::open(path, search));
 #pragma once
 

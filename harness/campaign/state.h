@@ -27,6 +27,7 @@ struct CampaignSlot {
   std::atomic<uint64_t> running;  // number of the running case + 1; 0: none
   std::atomic<uint64_t> done, findings, corpus;
   std::atomic<uint32_t> text_bytes;
+  std::atomic<uint32_t> ready;  // process id of the worker that was last ready to run cases
   char text[kSlotTextMax];
 };
 

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "harness/campaign/state.h"
 #include "harness/cli/testing/cli_fixture.h"
 
 namespace kv::cli {
@@ -96,6 +97,44 @@ TEST_F(CliTest, ACampaignWithoutFindingsSaysSo) {
   EXPECT_SAYS(ran.out, ": no findings");
   EXPECT_TRUE(fs::exists(page));
   EXPECT_EQ(run_kverify({"triage", folder_ + "/nothing_here", "--plugin", kHost}).status, 2);
+}
+
+// Fails when a case is blamed, and set aside, for a machine on which no worker can start.
+TEST_F(CliTest, ACampaignWhoseWorkersCannotStartEndsAndBlamesNoCase) {
+  const std::string dir = folder_ + "/campaign";
+  const std::vector<std::string> words = {"fuzz", "--dir",  dir, "--jobs",   "1",  "--cases",
+                                          "4",    "--seed", "1", "--plugin", kHost};
+  ASSERT_EQ(run_kverify(words).status, 0);
+  {  // as a campaign leaves it that was killed within its fifth case
+    auto state = CampaignState::open(dir + "/state");
+    ASSERT_TRUE(state.ok());
+    EXPECT_EQ(state->claim({.worker = 0, .workers = 1}), 4u);
+  }
+  const Ran ran = run_kverify(words, {.environment = {{"TMPDIR", folder_ + "/nowhere"}}});
+  EXPECT_EQ(ran.status, 3) << ran.out << ran.err;
+  EXPECT_SAYS(ran.err, "before it could run a case");
+  EXPECT_SAYS(ran.err, "/nowhere");
+  EXPECT_FALSE(fs::exists(dir + "/incubating"));
+  EXPECT_EQ(run_kverify(words).status, 0);  // the case waited
+}
+
+// Fails when one damaged file hides all other findings, or is not told of.
+TEST_F(CliTest, TriageTellsOfWhatItCannotRead) {
+  const std::string dir = folder_ + "/findings", json = folder_ + "/triage.json";
+  fs::create_directories(dir + "/crashing");
+  ASSERT_TRUE(save_case(dir + "/crashing/whole.json", small_case()).ok());
+  std::ofstream(dir + "/crashing/half.json") << "{\"schema\"";
+  std::ofstream(dir + "/crashing/old.json.damaged") << "{";
+  const Ran ran =
+      run_kverify({"triage", dir, "--runs", "1", "--plugin", kMisbehaving, "--json", json},
+                  {.environment = {{"KVERIFY_TEST_FAULT", "wrong_value"}}});
+  EXPECT_EQ(ran.status, 2) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "2 findings, 1 faults as far as known");
+  EXPECT_SAYS(ran.out, "[always]");
+  EXPECT_SAYS(ran.out, "not read: " + dir + "/crashing/half.json: ");
+  EXPECT_SAYS(ran.out, "1 damaged findings that the campaign set aside");
+  std::ifstream file(json);
+  EXPECT_EQ(nlohmann::json::parse(file)["not_read"].size(), 1u);
 }
 
 TEST_F(CliTest, ExplainSaysWhatItDoesNotKnow) {

@@ -7,6 +7,7 @@
 #include "harness/bisect/git_history.h"
 #include "harness/bisect/kept_steps.h"
 #include "harness/case/json.h"
+#include "harness/case/text_file.h"
 #include "harness/certify/corpus.h"
 #include "harness/certify/examine.h"
 #include "harness/certify/interrupt.h"
@@ -15,6 +16,7 @@
 #include "harness/cli/findings.h"
 #include "harness/cli/output.h"
 #include "harness/cli/version.h"
+#include "harness/core/file_hash.h"
 #include "harness/core/hash.h"
 #include "harness/judge/fingerprint.h"
 #include "harness/report/words.h"
@@ -23,6 +25,8 @@ namespace kv::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr uint64_t kSuppressionsBytesMax = 16u << 20;
 
 /// What one commit showed. The text is kept in files, and is the same for the same commit.
 struct Trial {
@@ -187,12 +191,23 @@ class Bisection {
   std::vector<std::pair<Commit, Trial>> steps_;
 };
 
-/// Results of another case, build or device are no results of this search.
-std::string search_of(const BisectOptions& options, const Case& c) {
+/// What else decides a trial: results under another case, build, device, choice of checks, limit or
+/// kverify are none of this search.
+Result<std::string> search_of(const BisectOptions& options, const Case& c) {
+  KV_ASSIGN_OR_RETURN(const std::string kverify, hash_of_file("/proc/self/exe"));
+  const BenchOptions& bench = options.bench;
+  std::string accepted;
+  if (!bench.suppressions_path.empty()) {
+    KV_ASSIGN_OR_RETURN(accepted, read_text_file(bench.suppressions_path, kSuppressionsBytesMax));
+  }
   Hasher hash;
-  for (const std::string& part : {case_to_json(c), options.build, options.plugin,
-                                  std::string(device_name(options.bench.device))})
+  for (const std::string& part :
+       {case_to_json(c), options.build, options.plugin, std::string(device_name(bench.device)),
+        bench.checks, accepted, fmt::format("{} {}", bench.call_seconds, bench.memory_mib),
+        kverify}) {
+    hash.add(static_cast<uint64_t>(part.size()));
     hash.add_text(part);
+  }
   return hex64(hash.digest());
 }
 
@@ -207,7 +222,8 @@ Result<ExitCode> bisect(const BisectOptions& options) {
                      options.plugin);
   KV_ASSIGN_OR_RETURN(Case c, load_checked_case(options.case_path));
   KV_ASSIGN_OR_RETURN(std::vector<Case> preceding, load_preceding(options.case_path, c));
-  KV_ASSIGN_OR_RETURN(KeptSteps kept, KeptSteps::open(options.keep, search_of(options, c)));
+  KV_ASSIGN_OR_RETURN(const std::string search, search_of(options, c));
+  KV_ASSIGN_OR_RETURN(KeptSteps kept, KeptSteps::open(options.keep, search));
   KV_ASSIGN_OR_RETURN(const RunFolder folder, RunFolder::create());
   KV_ASSIGN_OR_RETURN(GitHistory history, GitHistory::open({.repository = options.repository,
                                                             .tree = folder.path() + "/tree",

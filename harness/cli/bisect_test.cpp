@@ -112,6 +112,12 @@ TEST_F(BisectTest, GoesOnWithWhatWasKept) {
   EXPECT_EQ(again.status, 0) << again.err;
   EXPECT_SAYS(again.out, "fourth (as kept): fails");
   EXPECT_EQ(again.out.find("third: "), std::string::npos) << again.out;
+  // What was tried with all checks says nothing of a search with fewer.
+  std::vector<std::string> fewer = keep;
+  fewer.insert(fewer.end(), {"--checks", "race"});
+  const Ran other = bisect(good, "HEAD", fewer);
+  EXPECT_EQ(other.status, 0) << other.err;
+  EXPECT_EQ(other.out.find("as kept"), std::string::npos) << other.out;
 }
 
 TEST_F(BisectTest, RefusesEndsThatAreNone) {

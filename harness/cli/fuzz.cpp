@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "harness/campaign/file_lock.h"
 #include "harness/campaign/ledger.h"
@@ -37,6 +38,7 @@ struct Worker {
   pid_t process = -1;
   uint64_t last_case = 0;  // number + 1 at its last death
   uint32_t deaths = 0;     // at that case
+  uint32_t unready = 0;    // deaths in a row before it was ready to run a case
   bool ended = false;
 };
 
@@ -119,21 +121,33 @@ class Supervisor {
     Worker& w = workers_[index];
     int status = 0;
     if (w.ended || waitpid(w.process, &status, WNOHANG) != w.process) return {};
-    w.process = -1;
+    const pid_t process = std::exchange(w.process, -1);
     const bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (clean || state_.stop() != 0) {
       w.ended = true;
       return {};
     }
-    if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && !state_.unfinished(index)) {
+    const bool ready = state_.slot(index).ready == static_cast<uint32_t>(process);
+    KV_RETURN_IF_ERROR(ready ? note_death(index, status) : note_unready(index, status));
+    return start(index);
+  }
+
+  // No case is to blame, whichever stands in the slot since an earlier start. What a worker says
+  // itself it will say again; who was killed may have stood in the way of the machine's memory.
+  Result<void> note_unready(uint32_t index, int status) {
+    if (WIFEXITED(status)) {
       const bool bad = WEXITSTATUS(status) == static_cast<int>(ExitCode::kBadInput);
       return Error{bad ? ErrorKind::kBadInput : ErrorKind::kEnvironment,
-                   fmt::format("worker {} ended with exit code {} before its first case; it has "
-                               "said why above",
+                   fmt::format("worker {} ended with exit code {} before it could run a case; it "
+                               "has said why above",
                                index, WEXITSTATUS(status))};
     }
-    KV_RETURN_IF_ERROR(note_death(index, status));
-    return start(index);
+    if (++workers_[index].unready >= kDeathsMax) {
+      return environment_error(fmt::format(
+          "worker {} was killed by signal {} ({}) before it could run a case, {} times in a row",
+          index, WTERMSIG(status), strsignal(WTERMSIG(status)), kDeathsMax));
+    }
+    return ledger_.add({{"event", "worker_died"}, {"worker", index}, {"status", status}});
   }
 
   // A worker judges; the code under test runs in a process below it. Its death is nobody's finding,
@@ -143,6 +157,7 @@ class Supervisor {
     const uint64_t number = state_.unfinished(index).value_or(0);
     w.deaths = w.last_case == number + 1 ? w.deaths + 1 : 1;
     w.last_case = number + 1;
+    w.unready = 0;
     nlohmann::ordered_json line = {
         {"event", "worker_died"}, {"worker", index}, {"case", number}, {"status", status}};
     if (w.deaths >= kDeathsMax) {
@@ -262,6 +277,8 @@ Result<ExitCode> fuzz(const FuzzOptions& options) {
   text.back() = '\n';
   for (const auto& [fault, count] : t.faults) text += fmt::format("  {:>8}  {}\n", count, fault);
   if (t.deaths > 0) text += fmt::format("  {} workers died and were replaced\n", t.deaths);
+  if (t.unreadable > 0)
+    text += fmt::format("  {} lines of the ledger could not be read\n", t.unreadable);
   output.say(text);
   const ExitCode code = exit_code_of(t);
   nlohmann::ordered_json json = {{"kverify", kVersion},
@@ -270,6 +287,7 @@ Result<ExitCode> fuzz(const FuzzOptions& options) {
                                  {"outcomes", t.outcomes},
                                  {"faults", t.faults},
                                  {"workers_died", t.deaths},
+                                 {"unreadable_lines", t.unreadable},
                                  {"exit_code", static_cast<int>(code)}};
   KV_RETURN_IF_ERROR(output.finish(json));
   return interrupted() ? static_cast<ExitCode>(kInterruptedStatus) : code;

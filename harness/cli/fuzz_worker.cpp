@@ -1,4 +1,6 @@
 // One worker of a campaign: claims a number, leaves the case in the shared state, runs, records.
+#include <unistd.h>
+
 #include "harness/campaign/file_lock.h"
 #include "harness/campaign/ledger.h"
 #include "harness/campaign/state.h"
@@ -31,6 +33,7 @@ class FuzzWorker {
   Result<ExitCode> run() {
     KV_ASSIGN_OR_RETURN(Examiner examiner, Examiner::start(options_.bench));
     if (options_.level == "engine") offered_ = examiner.history_drawing().offered;
+    state_.slot(worker_).ready = static_cast<uint32_t>(getpid());
     while (state_.stop() == 0 && !interrupted()) {
       if (options_.cases && state_.claimed() >= *options_.cases && !state_.is_waited_for(who_)) {
         break;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "harness/campaign/ledger_query.h"
@@ -25,9 +26,8 @@ struct Group {
   Weight weight{};
 };
 
-Result<void> add(std::map<std::string, Group>& groups, const std::string& path,
+Result<void> add(std::map<std::string, Group>& groups, const std::string& path, const Case& c,
                  const TriageOptions& options) {
-  KV_ASSIGN_OR_RETURN(const Case c, load_checked_case(path));
   KV_ASSIGN_OR_RETURN(Reproducer reproducer, Reproducer::start(options.bench, path, c));
   KV_ASSIGN_OR_RETURN(const Reproduction r, reproducer.rate(c, options.runs));
   Group& group = groups[r.fingerprint ? r.fingerprint->text() : kGone];
@@ -50,6 +50,52 @@ std::string rate_text(const Group& g) {
                                         : fmt::format("in {} of {} runs", g.failed, g.runs);
   if (g.history == g.cases) return text + ", only after other cases";
   return text;
+}
+
+/// What cannot be told of: files whose bytes are no case, and those that a campaign set aside.
+struct Unread {
+  std::vector<std::string> reasons;  // one for each file that is still among the findings
+  uint64_t set_aside = 0;
+
+  std::string text() const {
+    std::string text;
+    for (const std::string& reason : reasons) text += "not read: " + reason + "\n";
+    if (set_aside > 0)
+      text +=
+          fmt::format("{} damaged findings that the campaign set aside (*.damaged)\n", set_aside);
+    return text;
+  }
+};
+
+uint64_t count_set_aside(const std::string& folder) {
+  uint64_t count = 0;
+  std::error_code missing;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(CampaignFolder(folder).findings(), missing)) {
+    count += entry.path().extension() == ".damaged";
+  }
+  return count;
+}
+
+std::string groups_text(const std::map<std::string, Group>& groups) {
+  std::string text;
+  for (const auto& [fault, g] : groups) {
+    text += fmt::format("{:>6}  {}  [{}]\n        first {}\n        smallest {}\n", g.cases, fault,
+                        rate_text(g), g.first, g.smallest);
+  }
+  return text;
+}
+
+nlohmann::ordered_json groups_json(const std::map<std::string, Group>& groups) {
+  auto faults = nlohmann::ordered_json::array();
+  for (const auto& [fault, g] : groups) {
+    faults.push_back({{"fingerprint", fault},
+                      {"cases", g.cases},
+                      {"reproduces", rate_text(g)},
+                      {"first", g.first},
+                      {"smallest", g.smallest}});
+  }
+  return faults;
 }
 
 /// Nothing is run: what the campaign wrote is asked.
@@ -76,31 +122,31 @@ Result<ExitCode> triage(const TriageOptions& options) {
   if (!options.sql.empty()) return ask_ledger(options, output);
   KV_ASSIGN_OR_RETURN(const std::vector<std::string> files, stored_findings(options.folder));
   std::map<std::string, Group> groups;
+  Unread unread{.reasons = {}, .set_aside = count_set_aside(options.folder)};
   Progress progress;
   for (size_t i = 0; i < files.size() && !interrupted(); ++i) {
     progress.show(fmt::format("{} of {} findings, {} faults", i, files.size(), groups.size()));
-    KV_RETURN_IF_ERROR(add(groups, files[i], options));
+    const auto c = load_checked_case(files[i]);
+    if (!c.ok()) {
+      unread.reasons.push_back(c.error().message);
+      continue;
+    }
+    KV_RETURN_IF_ERROR(add(groups, files[i], *c, options));
   }
   progress.clear();
-  std::string text = fmt::format("{} findings, {} faults as far as known\n", files.size(),
-                                 groups.size() - groups.count(kGone));
-  nlohmann::ordered_json json = {{"kverify", kVersion}, {"command", "triage"}};
-  json["findings"] = files.size();
-  json["faults"] = nlohmann::ordered_json::array();
-  for (const auto& [fault, g] : groups) {
-    text += fmt::format("{:>6}  {}  [{}]\n        first {}\n        smallest {}\n", g.cases, fault,
-                        rate_text(g), g.first, g.smallest);
-    json["faults"].push_back({{"fingerprint", fault},
-                              {"cases", g.cases},
-                              {"reproduces", rate_text(g)},
-                              {"first", g.first},
-                              {"smallest", g.smallest}});
-  }
-  output.say(text);
-  KV_RETURN_IF_ERROR(output.finish(json));
+  output.say(fmt::format("{} findings, {} faults as far as known\n", files.size(),
+                         groups.size() - groups.count(kGone)) +
+             groups_text(groups) + unread.text());
+  KV_RETURN_IF_ERROR(output.finish({{"kverify", kVersion},
+                                    {"command", "triage"},
+                                    {"findings", files.size()},
+                                    {"faults", groups_json(groups)},
+                                    {"not_read", unread.reasons},
+                                    {"set_aside", unread.set_aside}}));
   const bool any =
       std::any_of(groups.begin(), groups.end(), [](const auto& g) { return g.second.failed > 0; });
-  return any ? ExitCode::kFailed : ExitCode::kPass;
+  const ExitCode code = any ? ExitCode::kFailed : ExitCode::kPass;
+  return unread.reasons.empty() ? code : worst(code, ExitCode::kBadInput);
 }
 
 }  // namespace kv::cli
