@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "harness/case/side_car.h"
 #include "harness/core/philox.h"
 
 namespace kv {
@@ -41,10 +42,19 @@ uint64_t owner_of(KvScale scale, uint64_t history, uint32_t head) {
   }
 }
 
+/// Of a cache that was recorded; where tokens or pages have scales it holds none.
+std::optional<float> recorded_scale(const Case& c, const ScalePlace& place) {
+  const bool may_be = c.shape.kv_scale == KvScale::kTensor || c.shape.kv_scale == KvScale::kHead;
+  if (!may_be || c.data.tensors_file.empty()) return std::nullopt;
+  const SideCar* car = side_car_of(c);
+  return car == nullptr ? std::nullopt : car->scale(place.layer, place.value, place.head);
+}
+
 }  // namespace
 
 float scale_of(const Case& c, uint64_t history, const ScalePlace& place) {
   if (c.shape.kv_scale == KvScale::kNone) return 1;
+  if (const auto recorded = recorded_scale(c, place)) return *recorded;
   const Philox random{c.data.seed ^ kScaleUse};
   const bool powers_of_two = random.word(~uint64_t{0}, 0) % 2 == 0;
   const uint64_t word = random.word(uint64_t{place.layer} << 1 | place.value,

@@ -3,7 +3,8 @@
 // of what they belong to: the tensor, a KV head, the token of a slot, the first token of a page; so
 // equal prefixes have equal scales, and a slot that another token takes gets another one. In half
 // of the cases they are powers of two. Their range lets ordinary values use most of the format, and
-// some go beyond it. K's follow Data::view's key exponent as K itself does. Without libm.
+// some go beyond it. K's follow Data::view's key exponent as K itself does. Without libm. Those of
+// tensors and heads that a recorded call brought along (side_car.h) are its own.
 // Example: const float s = slot_scale(c, sequence, 17, {.layer = 0, .value = true, .head = 2});
 #pragma once
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -45,7 +46,8 @@ Result<std::vector<uint64_t>> ascending(const TensorFile& file, const char* whic
   return list;
 }
 
-constexpr std::string_view kRoles[] = {"query", "key", "value"};
+constexpr std::string_view kRoles[] = {"query", "key", "value", "key_scale", "value_scale"};
+constexpr size_t kScales = 3;  // of kRoles from here on
 
 struct LayerRole {
   uint32_t layer = 0;
@@ -127,8 +129,15 @@ Result<void> SideCar::read_layer(const StoredTensor& tensor, std::string_view na
   const std::string where = in_quotes(tensor.name);
   const auto place = layer_role(tensor.name);
   if (!place) {
-    return wrong(name, where, "request, kv_begin, query_begin or layerL.query, .key or .value",
+    return wrong(name, where,
+                 "request, kv_begin, query_begin or layerL.query, .key, .value, .key_scale or "
+                 ".value_scale",
                  "another name");
+  }
+  if (layers_.size() <= place->layer) layers_.resize(place->layer + 1);
+  if (place->role >= kScales) {
+    layers_[place->layer].scale[place->role - kScales] = &tensor;
+    return read_scale(tensor, name);
   }
   const auto type = float_type(tensor);
   const uint64_t rows = place->role == 0 ? query_begin_.back() : kv_begin_.back();
@@ -139,9 +148,31 @@ Result<void> SideCar::read_layer(const StoredTensor& tensor, std::string_view na
   if (const auto index = first_not_finite(file_.bytes_of(tensor), *type)) {
     return wrong(name, fmt::format("{}[{}]", where, *index), "finite numbers", "another");
   }
-  if (layers_.size() <= place->layer) layers_.resize(place->layer + 1);
   layers_[place->layer].role[place->role] = &tensor;
   return {};
+}
+
+Result<void> SideCar::read_scale(const StoredTensor& tensor, std::string_view name) const {
+  const std::string where = in_quotes(tensor.name);
+  if (tensor.type != "F32" || tensor.shape.size() != 1 || tensor.elements() == 0)
+    return wrong(name, where, "F32 of one dimension", tensor.type + " " + tensor.shape_text());
+  std::vector<double> scales(tensor.elements());
+  decode_row(DType::kF32, file_.bytes_of(tensor).data(), scales.size(), scales.data());
+  for (const double scale : scales) {
+    if (!std::isfinite(scale) || scale == 0)
+      return wrong(name, where, "finite scales other than 0", fmt::format("{}", scale));
+  }
+  return {};
+}
+
+std::optional<float> SideCar::scale(uint32_t layer, bool value, uint32_t head) const {
+  const StoredTensor* tensor = layer < layers_.size() ? layers_[layer].scale[value] : nullptr;
+  if (tensor == nullptr) return std::nullopt;
+  const uint64_t index = tensor->elements() == 1 ? 0 : head;
+  if (index >= tensor->elements()) return std::nullopt;
+  double scale = 0;
+  decode_row(DType::kF32, file_.bytes_of(*tensor).data() + index * sizeof(float), 1, &scale);
+  return static_cast<float>(scale);
 }
 
 uint32_t SideCar::fill(const Shape& shape, const RowAddress& where,

@@ -32,9 +32,10 @@ std::string told(const ImportOptions& options, const Imported& made, const std::
       queries += row.queries;
     }
   }
-  std::string text =
-      fmt::format("{}: {} requests, {} slots in {} pages, {} query rows; tensors in {}\n",
-                  options.case_path, requests, slots, made.c.pool.page_count, queries, side_car);
+  std::string text = fmt::format(
+      "{}: {} requests, {} slots in {} pages, {} query rows, {} layers; tensors in {}\n",
+      options.case_path, requests, slots, made.c.pool.page_count, queries, made.c.shape.layers,
+      side_car);
   text += list_text("not said, so assumed: ", made.assumed);
   text += list_text("not used: ", made.not_used);
   if (made.shared_pages > 0) {

@@ -88,7 +88,7 @@ TEST_F(ImportCliTest, ARecordedCallIsReplayed) {
   const std::string text = safetensors_text(dump_of(small_case()));
   const Ran made = run_kverify({"import", dump(text), "--out", out()});
   ASSERT_EQ(made.status, 0) << made.err;
-  EXPECT_SAYS(made.out, "1 requests, 10 slots in 3 pages, 1 query rows");
+  EXPECT_SAYS(made.out, "1 requests, 10 slots in 3 pages, 1 query rows, 1 layers");
   EXPECT_SAYS(made.out, "not said, so assumed: causal bottom_right");
   const Ran right = run_kverify({"replay", out(), "--plugin", kHost});
   EXPECT_EQ(right.status, 0) << right.out << right.err;
@@ -96,6 +96,37 @@ TEST_F(ImportCliTest, ARecordedCallIsReplayed) {
   const Ran wrong = run_kverify({"replay", out(), "--plugin", kMisbehaving},
                                 {.environment = {{"KVERIFY_TEST_FAULT", "wrong_value"}}});
   EXPECT_EQ(wrong.status, 1) << wrong.out << wrong.err;
+}
+
+// Fails when codes and scales of a recorded cache do not reach append and attend as they were, or
+// when what the judge expects is not made of them.
+TEST_F(ImportCliTest, ARecordedCacheOfCodesIsReplayed) {
+  TensorFile file = dump_of(small_case());
+  const auto replace = [&](const char* name, std::vector<uint64_t> shape, const std::string& data,
+                           const char* type) {
+    std::erase_if(file.tensors, [&](const StoredTensor& t) { return t.name == name; });
+    file.tensors.push_back({name, type, std::move(shape), file.data.size(), data.size()});
+    file.data += data;
+  };
+  const std::vector<uint64_t> shape = file.find("key_cache")->shape;
+  for (const char* name : {"key_cache", "value_cache"}) {
+    std::string codes(*element_count(shape), '\0');
+    for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<char>(i * 37 % 251 % 120);
+    replace(name, shape, codes, "F8_E4M3");
+  }
+  const std::vector<float> scales = {0.07f, 0.25f};
+  const std::string_view bytes(reinterpret_cast<const char*>(scales.data()), 8);
+  replace("k_scale", {2}, std::string(bytes), "F32");
+  replace("v_scale", {}, std::string(bytes.substr(0, 4)), "F32");
+  ASSERT_EQ(run_kverify({"import", dump(safetensors_text(file)), "--out", out()}).status, 0);
+  const auto made = load_case(out());
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(made->shape.kv_dtype, DType::kE4m3);
+  const std::string kvattn = KV_BUILD_DIR "/lib/libkvattn_plugin.so";
+  if (!fs::exists(kvattn)) GTEST_SKIP() << "kvattn is not built";
+  const Ran ran = run_kverify({"replay", out()});
+  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "1 pass");
 }
 
 TEST_F(ImportCliTest, AnotherFileBesideTheCaseIsRefused) {

@@ -2,9 +2,10 @@
 // Contract: the requests are admitted, hold their slots, and attend with their query rows in one
 // step (more where a step would be too large); values come from a side-car, bit by bit. Pages are
 // kverify's own: of the dump's size where the format allows it, but not at the dump's places, and
-// pages that requests share become copies. The case is lawful and its layout that of the dump; it
-// has no digest yet. Values that attention reads must be finite.
-// Example: KV_ASSIGN_OR_RETURN(const Imported made, import_dump(file, {.name = path}));
+// pages that requests share become copies. Codes of 8 bits become the numbers that an append turns
+// into the same codes, by the dump's scales; a code of which there is none is an error. The case is
+// lawful and its layout that of the dump; it has no digest yet. Values that attention reads must be
+// finite. Example: KV_ASSIGN_OR_RETURN(const Imported made, import_dump(file, {.name = path}));
 #pragma once
 
 #include <string>
@@ -19,7 +20,7 @@ namespace kv {
 
 struct DumpOptions {
   std::string name;    // of the file: in messages and in the case
-  std::string prefix;  // of the tensors, e.g. "layers.3."
+  std::string prefix;  // of the tensors, e.g. "layers.3.", or "layers.{}." for every layer
   DumpSettings settings;
 };
 

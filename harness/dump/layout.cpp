@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <optional>
 #include <span>
 
@@ -16,6 +18,8 @@ using Names = std::span<const std::string_view>;
 constexpr std::string_view kQuery[] = {"q", "query"};
 constexpr std::string_view kKey[] = {"k", "key", "key_cache", "k_cache"};
 constexpr std::string_view kValue[] = {"v", "value", "value_cache", "v_cache"};
+constexpr std::string_view kKeyScale[] = {"k_scale", "key_scale", "k_scales", "key_scales"};
+constexpr std::string_view kValueScale[] = {"v_scale", "value_scale", "v_scales", "value_scales"};
 constexpr std::string_view kTable[] = {"block_table", "block_tables", "page_table"};
 constexpr std::string_view kKvLengths[] = {"kv_lengths", "seq_lens", "context_lens",
                                            "cache_seqlens"};
@@ -29,9 +33,11 @@ class Finder {
 
   Result<DumpLayout> run() {
     KV_RETURN_IF_ERROR(check_prefix());
-    KV_ASSIGN_OR_RETURN(out_.query, floats(kQuery));
-    KV_ASSIGN_OR_RETURN(const StoredTensor* key, floats(kKey));
-    KV_ASSIGN_OR_RETURN(const StoredTensor* value, floats(kValue));
+    KV_ASSIGN_OR_RETURN(out_.query, there(kQuery));
+    if (!float_type(*out_.query))
+      return wrong(out_.query->name, "F16, BF16 or F32", out_.query->type);
+    KV_ASSIGN_OR_RETURN(const StoredTensor* key, there(kKey));
+    KV_ASSIGN_OR_RETURN(const StoredTensor* value, there(kValue));
     KV_ASSIGN_OR_RETURN(out_.key, cache(key));
     KV_ASSIGN_OR_RETURN(out_.value, cache(value));
     const DumpCache &k = out_.key, &v = out_.value;
@@ -39,6 +45,11 @@ class Finder {
         key->type != value->type) {
       return wrong(value->name, key->type + " " + key->shape_text() + " but for the last dimension",
                    value->type + " " + value->shape_text());
+    }
+    KV_RETURN_IF_ERROR(find_scales(kKeyScale, out_.key));
+    KV_RETURN_IF_ERROR(find_scales(kValueScale, out_.value));
+    if (out_.key.scales.empty() != out_.value.scales.empty()) {
+      return wrong(out_.key.scales.empty() ? "k_scale" : "v_scale", "scales of K and of V", "one");
     }
     KV_RETURN_IF_ERROR(find_pages());
     KV_RETURN_IF_ERROR(find_kv_lengths());
@@ -82,16 +93,69 @@ class Finder {
     return static_cast<const StoredTensor*>(nullptr);
   }
 
-  Result<const StoredTensor*> floats(Names names) {
+  Result<const StoredTensor*> there(Names names) {
     KV_ASSIGN_OR_RETURN(const StoredTensor* tensor, find(names));
     if (tensor == nullptr) {
       return wrong(options_.prefix + std::string(names.front()),
                    fmt::format("a tensor named {}", fmt::join(names, ", ")), "none");
     }
-    const bool good = float_type(*tensor) && tensor->elements() > 0;
-    if (good) return tensor;
-    return wrong(tensor->name, "F16, BF16 or F32 with elements",
-                 tensor->type + " " + tensor->shape_text());
+    if (tensor->elements() > 0) return tensor;
+    return wrong(tensor->name, "elements", tensor->type + " " + tensor->shape_text());
+  }
+
+  /// What K and V are made of: numbers, or codes of 8 bits.
+  Result<DType> cache_type(const StoredTensor& tensor) const {
+    std::optional<DType> type = float_type(tensor);
+    if (tensor.type == "F8_E4M3") type = DType::kE4m3;
+    if (tensor.type == "F8_E5M2") type = DType::kE5m2;
+    if (tensor.type == "I8") type = DType::kI8;
+    const std::optional<DType> said = options_.kv_dtype;
+    if (tensor.type == "U8") {
+      if (said == DType::kE4m3 || said == DType::kE5m2) return *said;
+      return wrong(tensor.name, "kv_dtype e4m3 or e5m2 beside bytes without a type",
+                   said ? std::string(dtype_name(*said)) : "none");
+    }
+    if (!type) return wrong(tensor.name, "F16, BF16, F32, F8_E4M3, F8_E5M2, I8 or U8", tensor.type);
+    if (!said || said == type) return *type;
+    return wrong(tensor.name, fmt::format("kv_dtype {}", dtype_name(*type)), dtype_name(*said));
+  }
+
+  /// One number, or one for each head.
+  Result<void> find_scales(Names names, DumpCache& of) {
+    KV_ASSIGN_OR_RETURN(const StoredTensor* tensor, find(names));
+    if (tensor == nullptr) return {};
+    const uint64_t count = tensor->elements();
+    const auto type = float_type(*tensor);
+    if ((!type && tensor->type != "F64") || (count != 1 && count != of.heads) ||
+        tensor->shape.size() > 1) {
+      return wrong(tensor->name, fmt::format("one number, or [{}] of them", of.heads),
+                   tensor->type + " " + tensor->shape_text());
+    }
+    std::vector<double> numbers(count);
+    const auto bytes = file_.bytes_of(*tensor);
+    if (type) {
+      decode_row(*type, bytes.data(), count, numbers.data());
+    } else {
+      std::memcpy(numbers.data(), bytes.data(), bytes.size());
+    }
+    for (const double number : numbers) {
+      const auto scale = static_cast<float>(number);
+      if (!std::isfinite(scale) || scale == 0)
+        return wrong(tensor->name, "finite scales other than 0", fmt::format("{}", number));
+      of.scales.push_back(scale);
+    }
+    return check_scaled(*tensor, of);
+  }
+
+  /// Engines write scales of 1 beside numbers that are none of codes.
+  Result<void> check_scaled(const StoredTensor& tensor, DumpCache& of) const {
+    if (dtype_bytes(of.type) == 1) return {};
+    if (std::any_of(of.scales.begin(), of.scales.end(), [](float s) { return s != 1; })) {
+      return wrong(tensor.name, fmt::format("1 beside K and V of {}", of.tensor->type),
+                   fmt::format("{}", of.scales[0]));
+    }
+    of.scales.clear();
+    return {};
   }
 
   /// A list of `size` integers, 0: of any number; nullopt when the dump has none.
@@ -118,6 +182,7 @@ class Finder {
     }
     const bool heads_first = options_.cache == CacheLayout::kHeadSlot;
     DumpCache c{.tensor = tensor, .heads_first = heads_first};
+    KV_ASSIGN_OR_RETURN(c.type, cache_type(*tensor));
     c.pages = shape[0];
     c.page_slots = shape[heads_first ? 2 : 1];
     c.heads = shape[heads_first ? 1 : 2];

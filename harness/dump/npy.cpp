@@ -17,7 +17,7 @@ constexpr uint64_t kHeaderBytesMax = 65536;
 constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
     {"<f2", "F16"}, {"<u2", "BF16"}, {"<V2", "BF16"}, {"|V2", "BF16"}, {"<f4", "F32"},
     {"<f8", "F64"}, {"|i1", "I8"},   {"<i2", "I16"},  {"<i4", "I32"},  {"<i8", "I64"},
-    {"|u1", "U8"},  {"<u4", "U32"},  {"<u8", "U64"},  {"|b1", "BOOL"},
+    {"|u1", "U8"},  {"|V1", "U8"},   {"<u4", "U32"},  {"<u8", "U64"},  {"|b1", "BOOL"},
 };
 
 /// The literal of a Python dictionary that NumPy writes as header, and nothing else of Python.

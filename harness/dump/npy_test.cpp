@@ -27,6 +27,8 @@ TEST(Npy, ReadsTheTypesOfADump) {
   add("half", npy("<f2", "(2, 1)", bytes<uint16_t>({0x3c00, 0xc000})));
   add("brain", npy("|V2", "(1,)", bytes<uint16_t>({0x3f80})));
   add("bits", npy("<u2", "(1,)", bytes<uint16_t>({0x3f80})));
+  add("codes", npy("|V1", "(2,)", "\x38\xb8"));
+  EXPECT_EQ(file.find("codes")->type, "U8");
   add("lengths", npy("<i4", "(3,)", bytes<int32_t>({1, -2, 3})));
   add("scale", npy("<f8", "()", bytes<double>({0.5})));
   EXPECT_EQ(file.find("half")->shape_text(), "[2, 1]");

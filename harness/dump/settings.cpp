@@ -14,7 +14,7 @@ namespace kv {
 namespace {
 
 constexpr std::string_view kNames[] = {"scale",        "softcap",   "causal", "window_left",
-                                       "window_right", "page_size", "layout"};
+                                       "window_right", "page_size", "layout", "kv_dtype"};
 
 /// A tensor of one number as text, so that both ways of saying it are read alike.
 std::optional<std::string> number_text(const TensorFile& file, const StoredTensor& tensor) {
@@ -96,6 +96,7 @@ Result<DumpSettings> settings_of(const TensorFile& file, const DumpSettings& giv
   KV_RETURN_IF_ERROR(read.number("window_right", s.window_right));
   KV_RETURN_IF_ERROR(read.number("page_size", s.page_size));
   KV_RETURN_IF_ERROR(read.named("layout", s.layout));
+  KV_RETURN_IF_ERROR(read.named("kv_dtype", s.kv_dtype));
   return s;
 }
 

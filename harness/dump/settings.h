@@ -2,8 +2,8 @@
 // Contract: nothing is guessed silently: what neither the options nor the dump say gets the default
 // below, and `assumed` names it. In a dump the settings are safetensors metadata or tensors of one
 // number, by these names: scale, softcap, causal (none, top_left, bottom_right), window_left,
-// window_right, page_size, layout (slot_head, head_slot). Options come before the dump.
-// Example: KV_ASSIGN_OR_RETURN(DumpSettings s, settings_of(file, given, path));
+// window_right, page_size, layout (slot_head, head_slot), kv_dtype (e4m3, e5m2). Options come
+// before the dump. Example: KV_ASSIGN_OR_RETURN(DumpSettings s, settings_of(file, given, path));
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,8 @@ struct DumpSettings {
   std::optional<int64_t> window_left, window_right;  // default: unlimited
   std::optional<uint64_t> page_size;  // default: the dump's, 16 where it has no pages
   std::optional<CacheLayout> layout;  // default: slot_head
+  /// Of K and V that are stored as bytes without a type (U8): e4m3 or e5m2. No default.
+  std::optional<DType> kv_dtype;
 };
 
 /// The settings in `file` under those in `given`. `name`: of the file, in messages.
