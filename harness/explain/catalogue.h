@@ -25,6 +25,9 @@ struct Hypothesis {
   /// A number of it was chosen so that it contains what this scene shows: that it does is no
   /// evidence yet.
   bool fitted = false;
+  /// Of what is made of others (combined.h): their names, and the kind of rows that alone have it.
+  std::vector<std::string> parts = {};
+  std::string kind = {};
 };
 
 /// A member of a family by its size; where several share it, `variant` tells them apart.

@@ -55,6 +55,12 @@ void alibi_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
                  [](const Scene& s, const RowAt& at, Reading& r) {
                    r.alibi_slope = alibi_slope(s.c(), like_kv_head(s, at));
                  }});
+  for (const int by : {1, -1}) {
+    out.push_back(
+        {by > 0 ? "alibi-anchor-plus-one" : "alibi-anchor-minus-one",
+         std::string("ALiBi distances are measured from one slot too ") + (by > 0 ? "far" : "near"),
+         [by](const Scene&, const RowAt&, Reading& r) { r.alibi_anchor += by; }});
+  }
   const uint32_t heads = scene.c().shape.query_heads;
   for (const bool next : {true, false}) {
     out.push_back({next ? "alibi-head-plus-one" : "alibi-head-minus-one",

@@ -147,6 +147,55 @@ void window_of_another_query(std::vector<Hypothesis>& out) {
   }
 }
 
+/// What a row sees whose own slot is `slot`, by causal limit and window.
+void see_from(const Scene& scene, const RowAt& at, int64_t slot, Reading& r) {
+  const Mask& mask = scene.c().mask;
+  see(scene, at, r, [&](int64_t s) {
+    return (mask.causal == Causal::kNone || s <= slot) &&
+           (mask.window_left < 0 || s >= slot - mask.window_left) &&
+           (mask.window_right < 0 || s <= slot + mask.window_right);
+  });
+}
+
+// The slot that causal limit and window are measured from is another one.
+void other_anchors(std::vector<Hypothesis>& out) {
+  for (const bool next : {true, false}) {
+    out.push_back({next ? "anchor-of-next-request" : "anchor-of-previous-request",
+                   std::string("causal limit and window are measured from the length of the ") +
+                       (next ? "next" : "previous") + " request in the batch",
+                   [next](const Scene& scene, const RowAt& at, Reading& r) {
+                     const auto& rows = scene.step().rows;
+                     if (scene.c().mask.causal == Causal::kTopLeft) return;
+                     if (next ? at.row + 1 >= rows.size() : at.row == 0) return;
+                     const PlannedRow& other = rows[next ? at.row + 1 : at.row - 1];
+                     const int64_t shift = int64_t{other.kv_length} - rows[at.row].queries;
+                     see_from(scene, at, shift + at.query, r);
+                   }});
+  }
+  out.push_back({"window-from-first-slot",
+                 "a query that stands before the first slot measures its window from that slot",
+                 [](const Scene& scene, const RowAt& at, Reading& r) {
+                   const int64_t anchor = anchor_of(scene, at);
+                   if (anchor >= 0 || scene.c().mask.window_right < 0) return;
+                   const int64_t end = scene.c().mask.window_right, limit = scene.limit(at);
+                   see(scene, at, r, [&](int64_t s) { return s <= end && s <= limit; });
+                 }});
+}
+
+// The PAD slot that touches what is seen, and no other one.
+void nearest_pad(std::vector<Hypothesis>& out) {
+  out.push_back({"nearest-pad-visible",
+                 "of the PAD slots before the first visible one the last is seen",
+                 [](const Scene& scene, const RowAt& at, Reading& r) {
+                   const Sequence& sequence = scene.sequence(at.row);
+                   const auto first = std::find_if(r.copies.begin(), r.copies.end(),
+                                                   [](uint32_t copies) { return copies > 0; });
+                   if (first == r.copies.begin() || first == r.copies.end()) return;
+                   const auto before = static_cast<size_t>(first - r.copies.begin()) - 1;
+                   if (sequence.slots[before].pad) r.copies[before] = 1;
+                 }});
+}
+
 void edge_keys(std::vector<Hypothesis>& out) {
   const auto edit = [](bool first, uint32_t copies) {
     return [first, copies](const Scene&, const RowAt&, Reading& r) {
@@ -193,6 +242,8 @@ void mask_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
   if (scene.c().mask.window_left >= 0 || scene.c().mask.window_right >= 0) {
     window_of_another_query(out);
   }
+  other_anchors(out);
+  nearest_pad(out);
   edge_keys(out);
   single_keys(scene, out);
 }

@@ -1,4 +1,6 @@
 // Hypotheses about where things are read: pages, heads, layers, rows.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "harness/explain/catalogue.h"
@@ -52,6 +54,15 @@ void page_hypotheses(const Scene& scene, std::vector<Hypothesis>& out) {
   for (size_t p = 0; p < std::min(most, kPagesMax); ++p) {
     for (size_t from = 0; from < std::min(most, kPagesMax); ++from) {
       if (p == from) continue;
+      if (p < from) {
+        out.push_back({fmt::format("pages-exchanged:{}:{}", p, from),
+                       fmt::format("pages {} and {} of a request are exchanged", p, from),
+                       [p, from](const Scene& s, const RowAt& at, Reading& r) {
+                         if (from >= s.sequence(at.row).pages.size()) return;
+                         read_page(s, r, p, from);
+                         read_page(s, r, from, p);
+                       }});
+      }
       out.push_back({"page-as:" + std::to_string(p) + ":" + std::to_string(from),
                      "page " + std::to_string(p) + " of a request is read as its page " +
                          std::to_string(from),
@@ -159,6 +170,11 @@ void row_hypotheses(std::vector<Hypothesis>& out) {
                      for (SlotSource& source : r.sources) source.request_row = other;
                    }});
   }
+  out.push_back({"requests-reversed", "block tables stand in the reverse order of the requests",
+                 [](const Scene& s, const RowAt& at, Reading& r) {
+                   const auto rows = static_cast<uint32_t>(s.step().rows.size());
+                   for (SlotSource& source : r.sources) source.request_row = rows - 1 - at.row;
+                 }});
   out.push_back({"queries-reversed", "the query rows of a request are in reverse order",
                  [](const Scene& s, const RowAt& at, Reading& r) {
                    r.query.query = s.step().rows[at.row].queries - 1 - at.query;

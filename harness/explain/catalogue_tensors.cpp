@@ -182,6 +182,21 @@ void tree_hypotheses(std::vector<Hypothesis>& out) {
                      return shown && kWithMask(s, at, key);
                    });
                  }});
+  for (const int64_t by : {1, -1}) {
+    out.push_back({by > 0 ? "tree-key-plus-one" : "tree-key-minus-one",
+                   std::string("the tree is read one column too ") + (by > 0 ? "far" : "near"),
+                   [=](const Scene& s, const RowAt& at, Reading& r) {
+                     const PlannedRow& row = s.step().rows[at.row];
+                     if (row.tree_parents.empty()) return;
+                     const int64_t first_new = int64_t{row.kv_length} - row.append_slots;
+                     see(s, at, r, [&](uint32_t key) {
+                       const int64_t column = key - first_new + by;
+                       const bool shown = column < 0 || column >= row.append_slots ||
+                                          in_tree(s, at, first_new + column);
+                       return shown && kWithMask(s, at, key);
+                     });
+                   }});
+  }
   out.push_back({"tree-parent-alone",
                  "of its branch a drafted token sees its parent, and no older ancestor",
                  [=](const Scene& s, const RowAt& at, Reading& r) {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "harness/explain/catalogue.h"
+#include "harness/explain/combined.h"
 #include "harness/explain/stored_faults.h"
 #include "harness/explain/trust.h"
 #include "harness/explain/vary.h"
@@ -19,6 +20,8 @@ constexpr std::string_view kValueClasses[] = {
     "output-value", "output-nan", "output-inf",       "lse-value",     "lse-nan",
     "lse-inf",      "lse-base",   "empty-row-output", "empty-row-lse", "profile-value"};
 constexpr size_t kSetMax = 6;  // a larger set names nothing
+// Further cases that must confirm a combination, and none may contradict it.
+constexpr uint32_t kCombinedConfirmed = 2;
 // Says what is wrong, but not why: named only when nothing else is left.
 constexpr std::string_view kLastResort = "lse-wrong-only";
 
@@ -170,6 +173,18 @@ std::vector<Hypothesis> standing(const Evidence& e, std::vector<Hypothesis> from
   return left;
 }
 
+/// What one hypothesis for some rows alone, or else two at once, make of all rows.
+std::vector<Hypothesis> standing_combined(const Evidence& e, const std::vector<Hypothesis>& all,
+                                          const ExplainLimits& limits) {
+  if (limits.cases_max < kCombinedConfirmed) return {};  // nothing could confirm it
+  std::vector<RowAt> wrong;
+  for (const Row& row : examined_rows(e, limits))
+    if (!row.is_right) wrong.push_back(row.at);
+  std::vector<Hypothesis> left = standing(e, limited_candidates(*e.scene, wrong, all), limits);
+  if (!left.empty()) return left;
+  return standing(e, paired_candidates(*e.scene, wrong.front(), all), limits);
+}
+
 /// What further cases that fail say of hypotheses that contain the first one.
 struct Trial {
   std::vector<Hypothesis> remain;
@@ -198,9 +213,8 @@ void narrow(const Evidence& e, const ExplainLimits& limits, Trial& trial) {
   const std::vector<Hypothesis> there = hypotheses(*e.scene);
   std::vector<Hypothesis> known, others;
   for (Hypothesis& h : trial.remain) {
-    const auto same = std::find_if(there.begin(), there.end(),
-                                   [&](const Hypothesis& o) { return o.name == h.name; });
-    if (same == there.end()) {
+    const std::optional<Hypothesis> same = found_again(h, there);
+    if (!same) {
       others.push_back(std::move(h));
     } else {
       known.push_back(same->fitted ? std::move(h) : *same);
@@ -215,10 +229,18 @@ void narrow(const Evidence& e, const ExplainLimits& limits, Trial& trial) {
   trial.narrowed += trial.remain.size() < before;
 }
 
+/// A combination fits by chance more easily than one hypothesis does.
+bool is_by_chance(const Trial& trial) {
+  const bool combined = !trial.remain.empty() && !trial.remain[0].parts.empty();
+  if (!combined) return trial.contradicted > trial.confirmed;
+  return trial.contradicted > 0 || trial.confirmed < kCombinedConfirmed;
+}
+
 /// Whether nothing is gained from another case.
 bool is_settled(const Trial& trial) {
   if (trial.remain.empty() || trial.remain[0].name == kLastResort) return true;
-  return trial.remain.size() == 1 && trial.confirmed > trial.contradicted;
+  const uint32_t least = trial.remain[0].parts.empty() ? 1 : kCombinedConfirmed;
+  return trial.remain.size() == 1 && trial.confirmed >= trial.contradicted + least;
 }
 
 Result<Trial> discriminate(const Evidence& first, const Observe& observe,
@@ -297,6 +319,12 @@ std::string sentence_of(const Explanation& e) {
            "arithmetic, so no hypothesis can tell why. " +
            e.verdict.message;
   }
+  if (!e.by_chance.empty() && e.contradicted == 0) {
+    return fmt::format(
+        "The fault is not known: nothing explains it by itself, and that {} is confirmed by {} "
+        "further cases that fail, at least {} were expected.",
+        e.by_chance[0].sentence, e.confirmed, kCombinedConfirmed);
+  }
   if (!e.by_chance.empty()) {
     return fmt::format(
         "The fault is not known: of {} further cases that fail, {} could not be explained as this "
@@ -339,16 +367,17 @@ Result<Explanation> explain(const Case& c, const Observe& observe, const Explain
         evidence->defect);
   }
   if (e.numeric && evidence->wrong) {
-    std::vector<Hypothesis> all = hypotheses(*evidence->scene);
+    const std::vector<Hypothesis> all = hypotheses(*evidence->scene);
     e.hypotheses = all.size();
-    KV_ASSIGN_OR_RETURN(
-        const Trial trial,
-        discriminate(*evidence, observe, limits, standing(*evidence, std::move(all), limits)));
+    std::vector<Hypothesis> stand = standing(*evidence, all, limits);
+    if (stand.empty()) stand = standing_combined(*evidence, all, limits);
+    KV_ASSIGN_OR_RETURN(const Trial trial,
+                        discriminate(*evidence, observe, limits, std::move(stand)));
     e.cases = trial.narrowed;
     e.confirmed = trial.confirmed;
     e.contradicted = trial.contradicted;
     e.remain = named(trial.remain);
-    const bool is_chance = trial.contradicted > trial.confirmed;
+    const bool is_chance = is_by_chance(trial);
     if (is_chance && !e.remain.empty() && e.remain[0].name != kLastResort) {
       e.by_chance = std::move(e.remain);
       e.remain.clear();

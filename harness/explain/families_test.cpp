@@ -37,6 +37,14 @@ Case table_case() {
 
 op::StepRow& first_row(Case& c) { return std::get<op::Step>(c.ops.back()).rows[0]; }
 
+Case three_requests() {
+  Case c = grouped_case();
+  c.ops.insert(c.ops.begin(), op::Admit{RequestId(2), 40});
+  std::get<op::Step>(c.ops.back())
+      .rows.push_back({.request = RequestId(2), .append = 25, .queries = 2});
+  return c;
+}
+
 Case masked_case() {
   Case c = grouped_case();
   c.mask.encoding = MaskEncoding::kBoolKeep;
@@ -157,6 +165,7 @@ TEST(Families, MaskTensors) {
 TEST(Families, Trees) {
   expect_told_apart({"tree-ignored", tree_case(), "tree-self-alone"});
   expect_told_apart({"tree-from-first-query", tree_case(), "tree-ignored"});
+  expect_told_apart({"tree-key-plus-one", tree_case(), "tree-key-minus-one"});
   expect_told_apart({"tree-parent-alone", tree_case(), "tree-self-alone"});
   expect_told_apart({"causal-plus-one", tree_case(), "tree-ignored"});
 }
@@ -191,6 +200,13 @@ TEST(Families, LseAlone) {
   }
 }
 
+// Fails when distances that are measured from another slot are taken for another slope.
+TEST(Families, DistancesFromAnotherSlot) {
+  Case c = grouped_case();
+  c.shape.alibi = true;
+  expect_told_apart({"alibi-anchor-plus-one", c, "alibi-anchor-minus-one"});
+}
+
 // Fails when parts of a merge are not told from each other.
 TEST(Families, SplitsAndTheirMerge) {
   for (const Plant& plant : {
@@ -206,6 +222,10 @@ TEST(Families, SplitsAndTheirMerge) {
 TEST(Families, PlacesAndParts) {
   for (const Plant& plant : {
            Plant{"table-row-by-pages", table_case(), "request-minus-one"},
+           Plant{"pages-exchanged:0:1", grouped_case(), "page-as:0:1"},
+           Plant{"requests-reversed", three_requests(), "request-plus-one"},
+           Plant{"anchor-of-previous-request", grouped_case(), "anchor-of-next-request"},
+           Plant{"nearest-pad-visible", grouped_case(), "pad-visible"},
            Plant{"tile-as-first:16", split_case(), "tile-as-previous:16"},
            Plant{"value-page-of-first-step:8", split_case(), "page-of-first-step:8"},
            Plant{"query-of-first-request", grouped_case(), "query-zero-always"},
