@@ -170,6 +170,12 @@ Chunks newest(uint32_t seed, Make make) {
   return best;
 }
 
+Chunks changed(const Chunks& parent, uint32_t seed) {
+  Chunks child = case_target().draws_anew ? Chunks() : parent;
+  mutate(child, seed, LLVMFuzzerMutate, case_target().operations);
+  return child;
+}
+
 Case fresh(uint32_t seed) {
   PhiloxSource choices(seed, 3);
   return case_target().draw(choices);
@@ -199,13 +205,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t size_max, unsi
   }
   const Chunks parent = split(bytes);
   const size_t written =
-      put(newest(seed,
-                 [&parent](uint32_t one) {
-                   Chunks child = parent;
-                   mutate(child, one, LLVMFuzzerMutate, case_target().operations);
-                   return child;
-                 }),
-          data, size_max);
+      put(newest(seed, [&](uint32_t one) { return changed(parent, one); }), data, size_max);
   return written > 0 ? written : size;
 }
 
@@ -218,8 +218,10 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t* data1, size_t size1, const uint8
     if (const auto other = decoded(b)) written = put_mutated(a, *other, out, out_size_max, seed);
   } else if (!is_json(b)) {
     const Chunks first = split(a), second = split(b);
-    written = put(newest(seed, [&](uint32_t one) { return crossed(first, second, one); }), out,
-                  out_size_max);
+    const auto child = [&](uint32_t one) {
+      return case_target().draws_anew ? changed({}, one) : crossed(first, second, one);
+    };
+    written = put(newest(seed, child), out, out_size_max);
   }
   return written > 0 ? written : put(text_of(a), out, out_size_max);
 }

@@ -27,8 +27,12 @@ struct CaseTarget {
   void (*run)(const Case& c);
   /// How much of a case has seldom been run before, of any scale; nullptr: nobody asks.
   double (*novelty)(const Case& c) = nullptr;
-  /// How many operations are worth drawing: a history goes on for long, a step does not.
+  /// How many operations are drawn where all of an input is (mutate.h): of a history as many as it
+  /// may have.
   size_t operations = 8;
+  /// Nothing is taken from an input that was met before: what its generator draws finds as much,
+  /// and in half of the time (README).
+  bool draws_anew = false;
 };
 
 const CaseTarget& case_target();

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""Purpose: how long each planted bug of corpus/mutants/pairs hides from guided and from unguided
-search, both from nothing, and whether the one is faster: Mann-Whitney's rank test.
+"""Purpose: how long planted bugs of corpus/mutants/pairs hide from guided and from unguided search,
+both from nothing, and whether the one is faster: Mann-Whitney's rank test.
 
-Contract: every run is one line of JSON in RESULTS (bug, digest of its patch, of the target with the
-bug's library, mode, seed, limit, executions, CPU seconds, found); what is there for the same
-digests and limit is not run again, so a stopped comparison goes on where it was. Executions decide
-the test: they are the same on every machine; a run without a finding counts as longer than all
-others. Exit 1 when a guided run does not find its bug in 10 minutes of processor time and the given
-executions, 2 for bad input, 3 when a target is not there or ends otherwise than it should, 5 when
-nothing was compared.
-Usage: compare_search.py BUILD RESULTS [--runs 20] [--executions 20000] [--only NAME]... [--table]
+Contract: ten bugs (CHOSEN), two runs of each in each mode: 20 runs of a mode. Every run is one line
+of JSON in RESULTS (bug, digest of its patch, of the target with the bug's library, mode, seed,
+limit, executions, CPU seconds, found); what is there for the same digests and limit is not run
+again, so a stopped comparison goes on where it was. A run ends with its finding, after 10 minutes
+of processor time, or after the given executions. The test is made over executions, which are the
+same on every machine, and over processor time; a run without a finding counts as longer than all
+others. Exit 1 when a guided run does not find its bug, 2 for bad input, 3 when a target is not
+there or ends otherwise than it should, 5 when nothing was compared.
+Usage: compare_search.py BUILD RESULTS [--runs 2] [--jobs 2] [--executions 1000000] [--all]
+       [--only NAME]... [--table]          after ninja -C BUILD fuzz_targets mutant_pairs
 """
 import argparse
 import collections
+import concurrent.futures
 import hashlib
 import json
 import math
@@ -24,9 +27,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 
 CPU_SECONDS_MAX = 600
 MODES = ("guided", "unguided")
+# Eight of kernels, the two of the cache; each needs two relations at once.
+CHOSEN = ("301", "302", "303", "304", "305", "306", "307", "309", "313", "314")
 # Rows of K and V are short: none of the bugs is about them, and more cases run in the time.
 LIMITS = {"fuzz_attention": ["--kv_limit_head_dim=16"], "fuzz_history": []}
 INPUT = re.compile(rb"fuzz: input (\d+) of this run")
@@ -42,6 +48,7 @@ class Refused(Exception):
 
 
 def read_bugs(folder, only):
+    """Those whose names hold one of the words; all without any."""
     bugs = []
     for path in sorted(folder.glob("*.patch")):
         text = path.read_bytes()
@@ -89,10 +96,6 @@ def digest_of(build, bug):
     return digest.hexdigest()[:16]
 
 
-def limit_time():
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS_MAX, CPU_SECONDS_MAX + 5))
-
-
 def search(build, bug, mode, seed, most):
     """One run from nothing. Refuses a target that ends neither way that is known."""
     plugin = library_of(build, bug)
@@ -104,15 +107,16 @@ def search(build, bug, mode, seed, most):
         else:
             words += [f"--kv_seed={seed}", f"--kv_unguided={most}"]
         child = subprocess.Popen([build / "bin" / bug.target, *words], stdout=subprocess.DEVNULL,
-                                 stderr=subprocess.PIPE, preexec_fn=limit_time,
+                                 stderr=subprocess.PIPE,
                                  env=dict(os.environ, KVERIFY_FUZZ_PLUGIN=str(plugin)))
+        resource.prlimit(child.pid, resource.RLIMIT_CPU, (CPU_SECONDS_MAX, CPU_SECONDS_MAX + 5))
         with child.stderr:
             said = child.stderr.read()
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
     found = INPUT.search(said)
     cpu = round(used.ru_utime + used.ru_stime, 2)
-    if not found and child.returncode != 0 and cpu < CPU_SECONDS_MAX:
+    if not found and child.returncode != 0 and cpu < CPU_SECONDS_MAX - 1:
         raise Refused(3, f"{bug.name}, {mode}, seed {seed}: exit {child.returncode}: "
                          f"{said[-500:].decode(errors='replace')}")
     return {"bug": bug.name, "patch": bug.digest, "build": digest_of(build, bug), "mode": mode,
@@ -120,19 +124,37 @@ def search(build, bug, mode, seed, most):
             "cpu_seconds": cpu, "found": found is not None}
 
 
-def run_missing(options, bugs, builds, results):
+def missing_runs(options, bugs, builds, results):
+    """First every bug once in each mode: what is there when it is stopped says something of all."""
     done = {(r["patch"], r["build"], r["mode"], r["seed"], r["limit"]) for r in results}
-    with open(options.results, "a+", encoding="utf-8") as file:
-        for seed in range(1, options.runs + 1):
-            for bug in bugs:
-                for mode in MODES:
-                    if (bug.digest, builds[bug], mode, seed, options.executions) in done:
-                        continue
-                    result = search(options.build, bug, mode, seed, options.executions)
-                    results.append(result)
-                    # A line that was torn by a kill stays alone.
-                    file.write("\n" + json.dumps(result))
-                    file.flush()
+    return [(bug, mode, seed) for seed in range(1, options.runs + 1) for bug in bugs
+            for mode in MODES
+            if (bug.digest, builds[bug], mode, seed, options.executions) not in done]
+
+
+def run_missing(options, bugs, builds, results):
+    todo, writing = missing_runs(options, bugs, builds, results), threading.Lock()
+
+    def one(which):
+        bug, mode, seed = which
+        result = search(options.build, bug, mode, seed, options.executions)
+        with writing:
+            results.append(result)
+            # A line that was torn by a kill stays alone.
+            with open(options.results, "a", encoding="utf-8") as file:
+                file.write("\n" + json.dumps(result))
+            print(f"{len(results)}: {bug.name}, {mode}, seed {seed}: "
+                  f"{'found' if result['found'] else 'NOT found'} after {result['executions']} "
+                  f"executions, {result['cpu_seconds']} s", file=sys.stderr, flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        running = [pool.submit(one, which) for which in todo]
+        try:
+            for future in running:
+                future.result()
+        except Refused:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def rank_test(strata):
@@ -152,45 +174,59 @@ def rank_test(strata):
     return wins / pairs, math.erfc(z / math.sqrt(2))
 
 
+def lengths_of(runs, what):
+    return [r[what] if r["found"] else math.inf for r in runs]
+
+
 def median(runs):
-    lengths = [math.inf if not r["found"] else r["executions"] for r in runs]
-    middle = statistics.median_high(lengths)
+    middle = statistics.median_high(lengths_of(runs, "executions"))
     return "more" if middle == math.inf else f"{middle:.0f}"
+
+
+def runs_of(options, bug, builds, results):
+    mine = [r for r in results if r["patch"] == bug.digest and r["build"] == builds[bug] and
+            r["limit"] == options.executions and r["seed"] <= options.runs]
+    return [[r for r in mine if r["mode"] == mode] for mode in MODES]
+
+
+def print_bug(bug, guided, unguided):
+    share, p = rank_test([[lengths_of(runs, "executions") for runs in (guided, unguided)]])
+    found = [sum(r["found"] for r in runs) for runs in (guided, unguided)]
+    cpu = [[r["cpu_seconds"] for r in runs] for runs in (guided, unguided)]
+    print(f"| `{bug.name}` | {len(guided)} + {len(unguided)} | {found[0]}, {found[1]} | "
+          f"{median(guided)} | {median(unguided)} | {100 * share:.0f} % | {p:.3f} | "
+          f"{statistics.median(cpu[0]):.1f} | {max(cpu[0]):.1f} | {max(cpu[1]):.1f} |")
+
+
+def print_all(compared):
+    for what in ("executions", "cpu_seconds"):
+        share, p = rank_test([[lengths_of(runs, what) for runs in pair] for pair in compared])
+        print(f"all bugs, each a stratum, by {what}: guided needs less in {100 * share:.0f} % of "
+              f"pairs of runs, p = {p:.3f}")
+    for i, mode in enumerate(MODES):
+        runs = [r for pair in compared for r in pair[i]]
+        print(f"{mode}: {sum(r['found'] for r in runs)} of {len(runs)} runs find, "
+              f"{sum(r['executions'] for r in runs)} executions, "
+              f"{sum(r['cpu_seconds'] for r in runs):.0f} s of processor time")
 
 
 def print_table(options, bugs, builds, results):
     """Returns how many bugs were compared, and how many a guided run missed."""
     print("| bug | runs | found guided, unguided | executions, median: guided | unguided | "
-          "guided is faster in | p | CPU s guided: median | most |\n"
-          "|---|---|---|---|---|---|---|---|---|")
-    missed, faster, slower, all_bugs, seconds = 0, 0, 0, [], [0, 0]
+          "guided needs fewer in | p | CPU s guided: median | most | unguided: most |\n"
+          "|---|---|---|---|---|---|---|---|---|---|")
+    compared, missed = [], 0
     for bug in bugs:
-        mine = [r for r in results if r["patch"] == bug.digest and r["build"] == builds[bug] and
-                r["limit"] == options.executions and r["seed"] <= options.runs]
-        guided, unguided = ([r for r in mine if r["mode"] == mode] for mode in MODES)
+        guided, unguided = runs_of(options, bug, builds, results)
         if not guided or not unguided:
             continue
-        lengths = [[r["executions"] if r["found"] else math.inf for r in runs]
-                   for runs in (guided, unguided)]
-        share, p = rank_test([lengths])
-        all_bugs.append(lengths)
-        for i, runs in enumerate((guided, unguided)):
-            seconds[i] += sum(r["cpu_seconds"] for r in runs)
-        faster += p < 0.05 and share > 0.5
-        slower += p < 0.05 and share < 0.5
-        found = [sum(r["found"] for r in runs) for runs in (guided, unguided)]
-        missed += found[0] < len(guided)
-        cpu = [r["cpu_seconds"] for r in guided]
-        print(f"| `{bug.name}` | {len(guided)} + {len(unguided)} | {found[0]}, {found[1]} | "
-              f"{median(guided)} | {median(unguided)} | {100 * share:.0f} % | {p:.3f} | "
-              f"{statistics.median(cpu):.1f} | {max(cpu):.1f} |")
-    print(f"\nfaster with guidance, p < 0.05: {faster} bugs; slower: {slower}")
-    if all_bugs:
-        share, p = rank_test(all_bugs)
-        print(f"all bugs, each a stratum: guided is faster in {100 * share:.0f} % of pairs of "
-              f"runs, p = {p:.3f}; CPU s in all: {seconds[0]:.0f} guided, {seconds[1]:.0f} "
-              f"unguided")
-    return len(all_bugs), missed
+        compared.append((guided, unguided))
+        missed += any(not r["found"] for r in guided)
+        print_bug(bug, guided, unguided)
+    if compared:
+        print()
+        print_all(compared)
+    return len(compared), missed
 
 
 def count(text):
@@ -202,7 +238,8 @@ def count(text):
 
 def compare(options):
     tree = pathlib.Path(__file__).resolve().parent.parent
-    bugs = read_bugs(tree / "corpus" / "mutants" / "pairs", options.only)
+    only = options.only or ([] if options.all else CHOSEN)
+    bugs = read_bugs(tree / "corpus" / "mutants" / "pairs", only)
     if not bugs:
         raise Refused(2, f"--only: expected parts of names of corpus/mutants/pairs, got "
                          f"{' '.join(options.only)}")
@@ -218,8 +255,10 @@ def main(words):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("results", type=pathlib.Path)
-    parser.add_argument("--runs", type=count, default=20)
-    parser.add_argument("--executions", type=count, default=20000)
+    parser.add_argument("--runs", type=count, default=2, help="of each bug in each mode")
+    parser.add_argument("--jobs", type=count, default=2)
+    parser.add_argument("--executions", type=count, default=1000000)
+    parser.add_argument("--all", action="store_true", help="every bug, not ten of them")
     parser.add_argument("--only", action="append")
     parser.add_argument("--table", action="store_true", help="run nothing")
     try:

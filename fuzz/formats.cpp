@@ -170,12 +170,17 @@ void engine_wire(Input bytes) {
 }
 
 /// A dump becomes a case whose side-car can be read, or says why not.
-void dump(const TensorFile& file) {
-  const auto made = import_dump(file, {.name = "input"});
+void dump_of(const TensorFile& file, const char* prefix) {
+  const auto made = import_dump(file, {.name = "input", .prefix = prefix});
   if (!answered(made)) return;
   auto side_car = parse_safetensors(made->side_car, "side-car");
   must(side_car.ok(), "a side-car that was written can be read");
   static_cast<void>(answered(SideCar::parse(std::move(side_car).value(), "side-car")));
+}
+
+void dump(const TensorFile& file) {
+  dump_of(file, "");
+  dump_of(file, "layers.{}.");
 }
 
 void tensors(Input bytes) {

@@ -96,7 +96,8 @@ const CaseTarget& case_target() {
                                      .draw = draw,
                                      .fits = fits,
                                      .run = run,
-                                     .operations = 40};
+                                     .operations = 60,
+                                     .draws_anew = true};
   return target;
 }
 

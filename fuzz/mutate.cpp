@@ -159,7 +159,9 @@ void mutate(Chunks& chunks, uint32_t seed, MutateBytes mutate_bytes, size_t oper
   PhiloxSource choices(seed, 0);
   // The one input in four that nothing guides keeps the search as wide as random draws are.
   if (chunks.size() <= kSettingsChunks || choices.one_in(4)) {
-    chunks.assign(kSettingsChunks + choices.between(1, operations), {});
+    // How long a history is, its settings say: operations without bytes would be the simplest ones.
+    const bool is_history = operations > kFewOperations;
+    chunks.assign(kSettingsChunks + (is_history ? operations : choices.between(1, operations)), {});
     for (Chunk& chunk : chunks) draw_anew(choices, chunk);
     // The choices of one among many are few; the whole stays within libFuzzer's 4096 bytes.
     for (size_t i = kSettingsChunks + kFewOperations; i < chunks.size(); ++i)

@@ -19,8 +19,8 @@ namespace kv::fuzzing {
 /// Changes bytes in place and returns their number, at most `size_max`: LLVMFuzzerMutate.
 using MutateBytes = size_t (*)(uint8_t* data, size_t size, size_t size_max);
 
-/// `operations`: as many at most are drawn where all of an input is; what lies behind them are the
-/// simplest ones.
+/// `operations`: as many are drawn where all of an input is, of up to 8 any number; what lies
+/// behind them are the simplest ones.
 void mutate(Chunks& chunks, uint32_t seed, MutateBytes mutate_bytes, size_t operations = 8);
 Chunks crossed(const Chunks& a, const Chunks& b, uint32_t seed);
 
