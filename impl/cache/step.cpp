@@ -149,8 +149,9 @@ Status PagedCache::complete(StepNumber step) {
   if (std::ranges::find(flying, step) == flying.end()) {
     return refused("complete: step ", index_of(step), " is not in flight");
   }
-  const auto later = std::ranges::remove_if(flying, [&](StepNumber n) { return n <= step; });
-  s.in_flight_count = static_cast<int>(later.begin() - flying.begin());
+  const auto later =
+      std::remove_if(flying.begin(), flying.end(), [&](StepNumber n) { return n <= step; });
+  s.in_flight_count = static_cast<int>(later - flying.begin());
   s.pool.complete(step);
   for (const Request& r : s.requests) {
     if (!r.exists) continue;
