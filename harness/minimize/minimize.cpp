@@ -7,12 +7,26 @@ namespace {
 
 // Cheap and far-reaching ones first: what they remove need not be shrunk.
 constexpr void (*kPasses[])(Shrinker&) = {
-    drop_tail,         drop_requests,        drop_operations,
-    drop_rows,         drop_beams,           fold_steps,
-    plain_engine,      plain_operations,     shrink_heads,
-    shrink_dimensions, simplify_design,      drop_settings,
-    shrink_pages,      shrink_history_pages, shrink_lengths_by_pages,
-    merge_pages,       shrink_numbers,       drop_overrides,
+    drop_tail,
+    drop_requests,
+    drop_requests_with_room,
+    drop_operations,
+    drop_rows,
+    drop_beams,
+    fold_steps,
+    plain_engine,
+    plain_operations,
+    shrink_heads,
+    shrink_dimensions,
+    simplify_design,
+    drop_settings,
+    shrink_pages,
+    shrink_history_pages,
+    shrink_contexts,
+    shrink_lengths_by_pages,
+    merge_pages,
+    shrink_numbers,
+    drop_overrides,
     number_requests,
 };
 

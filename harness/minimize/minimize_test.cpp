@@ -251,6 +251,27 @@ TEST(Minimize, MakesHistoriesOfEnginesPlain) {
   EXPECT_FALSE(plain.prefix_cache);
 }
 
+/// As many requests as the engine takes, and no page too many for them.
+bool is_just_full(const Case& c) {
+  uint32_t admitted = 0;
+  for (const Op& operation : c.ops) admitted += std::holds_alternative<op::Admit>(operation);
+  return admitted >= 2 && admitted == c.engine->batch_slots &&
+         c.pool.page_count == admitted * c.engine->context_limit;
+}
+
+// Fails when requests, slots of the batch and pages shrink one by one only: none can here.
+TEST(Minimize, AFullEngineBecomesASmallFullOne) {
+  Case c;
+  c.pool = {.page_slots = 1, .page_count = 40};
+  c.engine = EngineLevel{.batch_slots = 5, .request_max = 5, .context_limit = 8};
+  for (uint32_t i = 0; i < 5; ++i) c.ops.push_back(op::Admit{.request = RequestId(i)});
+  const Case small = minimized(c, is_just_full).c;
+  EXPECT_EQ(small.ops.size(), 2u);
+  EXPECT_EQ(small.engine->batch_slots, 2u);
+  EXPECT_EQ(small.engine->context_limit, 1u);
+  EXPECT_EQ(small.pool.page_count, 2u);
+}
+
 // Every leaf is visited: a field that the walker left out would never be shrunk.
 struct Counter {
   size_t leaves = 0;

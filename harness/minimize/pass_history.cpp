@@ -115,4 +115,23 @@ void shrink_history_pages(Shrinker& shrinker) {
   }
 }
 
+// Where requests may only just fit, they may be shorter with as much less room.
+void shrink_contexts(Shrinker& shrinker) {
+  if (!shrinker.best().engine) return;
+  const uint32_t before = shrinker.best().engine->context_limit;
+  for (uint32_t limit = 1; limit < before && !shrinker.spent(); limit *= 2) {
+    const bool taken = take_edited(shrinker, [&](Case& c) {
+      const uint64_t page = c.pool.page_slots;
+      const uint64_t old_pages = (before + page - 1) / page, pages = (limit + page - 1) / page;
+      c.engine->context_limit = limit;
+      c.pool.page_count =
+          static_cast<uint32_t>(std::max<uint64_t>(1, c.pool.page_count * pages / old_pages));
+      for_each_length(c, [&](auto& length) {
+        length = std::min(length, static_cast<std::remove_reference_t<decltype(length)>>(limit));
+      });
+    });
+    if (taken) return;
+  }
+}
+
 }  // namespace kv

@@ -174,6 +174,20 @@ void drop_requests(Shrinker& shrinker) {
       shrinker, [](const Case& c) { return requests_of(c).size(); }, without_requests);
 }
 
+// Where an engine must be full, a request goes with the room that it took.
+void drop_requests_with_room(Shrinker& shrinker) {
+  if (!shrinker.best().engine) return;
+  for (size_t i = requests_of(shrinker.best()).size(); i-- > 0 && !shrinker.spent();) {
+    Case c = without_requests(shrinker.best(), Chunk{i, 1});
+    EngineLevel& e = *c.engine;
+    if (e.batch_slots < 2) return;
+    c.pool.page_count = std::max(1U, c.pool.page_count / e.batch_slots * (e.batch_slots - 1));
+    e.batch_slots -= 1;
+    e.request_max = std::max(e.batch_slots, e.request_max - 1);
+    shrinker.take(std::move(c));
+  }
+}
+
 void drop_operations(Shrinker& shrinker) {
   drop_items(shrinker, operations, [](Case c, const Chunk& chunk) {
     erase(c.ops, chunk);

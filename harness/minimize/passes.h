@@ -10,6 +10,7 @@ namespace kv {
 // pass_lists.cpp
 void drop_tail(Shrinker& shrinker);
 void drop_requests(Shrinker& shrinker);
+void drop_requests_with_room(Shrinker& shrinker);
 void drop_operations(Shrinker& shrinker);
 void drop_rows(Shrinker& shrinker);
 void drop_beams(Shrinker& shrinker);
@@ -32,6 +33,7 @@ void number_requests(Shrinker& shrinker);
 void plain_engine(Shrinker& shrinker);
 void plain_operations(Shrinker& shrinker);
 void shrink_history_pages(Shrinker& shrinker);
+void shrink_contexts(Shrinker& shrinker);
 
 // pass_data.cpp
 void simplify_design(Shrinker& shrinker);
