@@ -17,16 +17,6 @@ constexpr uint32_t kMagic = 0x3146564b;  // "KVF1"
 constexpr size_t kReadBytes = size_t{256} << 10;
 constexpr uint64_t kReservedMax = 1 << 20;  // on the word of a header alone
 
-bool write_all(int socket, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-  return true;
-}
-
 bool read_all(int socket, std::span<std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), 0);
@@ -39,23 +29,57 @@ bool read_all(int socket, std::span<std::byte> bytes) {
 
 }  // namespace
 
+/// What one call of the system writes: headers and payloads.
+class FrameParts {
+ public:
+  void add(FrameType type, std::span<const std::byte> payload) {
+    headers_[frames_] = {kMagic, static_cast<uint32_t>(type), payload.size()};
+    put(std::as_bytes(std::span(&headers_[frames_++], 1)));
+    put(payload);
+  }
+  bool write(int socket) {
+    std::span<iovec> left(parts_.data(), count_);
+    while (!left.empty()) {
+      msghdr message = {};
+      message.msg_iov = left.data();
+      message.msg_iovlen = left.size();
+      const ssize_t written = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return false;
+      drop(static_cast<size_t>(written), left);
+    }
+    return true;
+  }
+
+ private:
+  void put(std::span<const std::byte> bytes) {
+    if (!bytes.empty()) parts_[count_++] = {const_cast<std::byte*>(bytes.data()), bytes.size()};
+  }
+  static void drop(size_t written, std::span<iovec>& left) {
+    while (written > 0) {
+      iovec& part = left.front();
+      const size_t of_part = std::min(written, part.iov_len);
+      part = {static_cast<std::byte*>(part.iov_base) + of_part, part.iov_len - of_part};
+      written -= of_part;
+      if (part.iov_len == 0) left = left.subspan(1);
+    }
+  }
+  std::array<FrameAssembler::Header, 2> headers_;
+  std::array<iovec, 4> parts_;
+  size_t frames_ = 0, count_ = 0;
+};
+
 bool write_frame(int socket, FrameType type, std::span<const std::byte> payload) {
-  FrameAssembler::Header header{kMagic, static_cast<uint32_t>(type), payload.size()};
-  // In one call, as far as it goes: the reader wakes up once.
-  std::array<iovec, 2> parts = {iovec{&header, sizeof header},
-                                iovec{const_cast<std::byte*>(payload.data()), payload.size()}};
-  msghdr message = {};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = parts.size();
-  ssize_t written = 0;
-  do {
-    written = ::sendmsg(socket, &message, MSG_NOSIGNAL);
-  } while (written < 0 && errno == EINTR);
-  if (written < 0) return false;
-  const auto sent = static_cast<size_t>(written);
-  const auto head = std::as_bytes(std::span(&header, 1));
-  if (sent < head.size() && !write_all(socket, head.subspan(sent))) return false;
-  return write_all(socket, payload.subspan(sent - std::min(sent, head.size())));
+  FrameParts parts;
+  parts.add(type, payload);
+  return parts.write(socket);
+}
+
+bool write_frames(int socket, const Frame& first, const Frame& second) {
+  FrameParts parts;
+  parts.add(first.type, first.payload);
+  parts.add(second.type, second.payload);
+  return parts.write(socket);
 }
 
 std::optional<Frame> read_frame(int socket) {
@@ -71,6 +95,18 @@ std::optional<Frame> read_frame(int socket) {
     assembler.add(chunk);
   }
   return std::nullopt;
+}
+
+std::optional<Frame> FrameReader::read() {
+  buffer_.resize(kReadBytes);
+  for (;;) {
+    if (auto frame = assembler_.next()) return frame;
+    if (assembler_.malformed()) return std::nullopt;
+    const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return std::nullopt;
+    assembler_.add(std::span(buffer_).first(static_cast<size_t>(got)));
+  }
 }
 
 void FrameAssembler::add(std::span<const std::byte> bytes) {

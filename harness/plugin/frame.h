@@ -31,6 +31,8 @@ inline constexpr uint64_t kFrameBytesMax = uint64_t{2} << 30;
 
 /// Blocks until the frame is written; false when the other end is gone.
 bool write_frame(int socket, FrameType type, std::span<const std::byte> payload);
+/// Both, one after the other, in one call of the system: the reader wakes once.
+bool write_frames(int socket, const Frame& first, const Frame& second);
 /// Blocks until a frame has arrived; nothing at the end of the stream or on a malformed frame.
 std::optional<Frame> read_frame(int socket);
 
@@ -48,7 +50,7 @@ class FrameAssembler {
     uint32_t type;
     uint64_t payload_bytes;
   };
-  friend bool write_frame(int, FrameType, std::span<const std::byte>);
+  friend class FrameParts;
 
   void take(std::span<const std::byte>& bytes);
 
@@ -56,6 +58,19 @@ class FrameAssembler {
   std::deque<Frame> complete_;
   std::optional<Header> header_;
   bool malformed_ = false;
+};
+
+/// All frames that come over one socket: a frame that is there whole costs one call of the system.
+class FrameReader {
+ public:
+  explicit FrameReader(int socket) : socket_(socket) {}
+  /// As read_frame().
+  std::optional<Frame> read();
+
+ private:
+  int socket_;
+  FrameAssembler assembler_;
+  std::vector<std::byte> buffer_;
 };
 
 }  // namespace kv

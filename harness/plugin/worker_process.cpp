@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,36 +46,47 @@ struct WorkerProcess::State {
   std::thread monitor;
 
   std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<Frame> frames;  // guarded by mutex, as all below
+  std::condition_variable changed;  // ending
+  std::deque<Frame> frames;         // guarded by mutex, as all below
   uint64_t frames_bytes = 0;
   std::optional<Ending> ending;
   milliseconds silence_max{0};
   bool stop_wanted = false;
   uint64_t outstanding = 1;  // kEnd (or first kHello) frames that are still to come
-
-  // Of the monitor thread alone.
+  bool reader_waits = false;  // receive() listens to the socket: the monitor need not
   FrameAssembler assembler;
-  std::string output;
-  uint64_t progress_seen = 0;
   bool heard = false;  // something was read since the limits were looked at
-  Clock::time_point progress_at = Clock::now();
-  std::chrono::nanoseconds waited_then{0};  // time_without_processor at progress_at
-  Clock::time_point looked_at = {};         // when the process was last looked after
-  std::optional<Ending::Cause> killed_for;
   std::optional<Clock::time_point> socket_closed_at;
   std::vector<std::byte> buffer = std::vector<std::byte>(kReadBytes);
 
+  // Of the monitor thread alone.
+  std::string output;
+  uint64_t progress_seen = 0;
+  struct Silence {
+    Clock::time_point since;
+    std::chrono::nanoseconds waited;  // time_without_processor by then
+  };
+  std::optional<Silence> silence;    // from the first look that found no progress
+  Clock::time_point looked_at = {};  // when the process was last looked after
+  std::optional<Ending::Cause> killed_for;
+
   ~State();
   void run_monitor();
-  bool room();
+  struct Socket {
+    bool room = false;         // for what it holds
+    bool is_monitors = false;  // nobody else listens to it
+    bool closed = false;
+  };
+  Socket look_at_socket();
   bool read_socket();
+  bool wait_for_socket(milliseconds wait, std::unique_lock<std::mutex>& held);
   void read_output();
   void enforce_limits(Clock::time_point now);
+  bool is_silent(Clock::time_point now, milliseconds limit);
   void kill_for(Ending::Cause cause);
   void finish(int wait_status);
   Ending make_ending(int wait_status) const;
-  WorkerEvent take(std::unique_lock<std::mutex>& held);
+  std::optional<WorkerEvent> take();
 };
 
 WorkerProcess::WorkerProcess() : state_(std::make_unique<State>()) {}
@@ -108,34 +120,45 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerSpec& sp
   return worker;
 }
 
+// receive() reads the socket itself, so that a frame wakes one thread and no other. While its caller
+// is busy otherwise, the monitor takes what comes, and a worker need not wait.
 void WorkerProcess::State::run_monitor() {
+  const Descriptor death(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
   int wait_status = 0;
-  bool exited = false;
+  bool exited = false, died = false, listens = false;
   for (;;) {
-    // A busy worker wakes this loop thousands of times a second; its limits are in milliseconds.
     const Clock::time_point now = Clock::now();
-    const bool due = now - looked_at >= kTick || exited || socket_closed_at;
+    const bool due = now - looked_at >= kTick || exited || died;
     if (due) looked_at = now;
     if (due && !exited) exited = waitpid(child.pid, &wait_status, WNOHANG) == child.pid;
-    const bool readable = room();
-    const bool listen = readable && !socket_closed_at;
-    std::array<pollfd, 2> waits = {pollfd{listen ? child.socket.get() : -1, POLLIN, 0},
-                                   pollfd{child.output.get(), POLLIN, 0}};
-    poll(waits.data(), waits.size(), exited && readable ? 0 : static_cast<int>(kTick.count()));
+    const Socket socket = look_at_socket();
+    listens = socket.room && !socket.closed && (exited || ((due || listens) && socket.is_monitors));
+    std::array<pollfd, 3> waits = {pollfd{listens ? child.socket.get() : -1, POLLIN, 0},
+                                   pollfd{child.output.get(), POLLIN, 0},
+                                   pollfd{exited ? -1 : death.get(), POLLIN, 0}};
+    const bool drains = exited && socket.room;
+    poll(waits.data(), waits.size(), drains ? 0 : static_cast<int>(kTick.count()));
     if (waits[1].revents != 0) read_output();
-    const bool more = waits[0].revents != 0 && read_socket();
+    died = waits[2].revents != 0;
+    bool more = false;
+    if (waits[0].revents != 0) {
+      const std::lock_guard held(mutex);
+      more = (exited || !reader_waits) && read_socket();
+    }
     // What a dead worker had sent is still delivered, as its reader makes room.
-    if (exited && readable && !more) return finish(wait_status);
+    if (drains && !more) return finish(wait_status);
     if (due && !exited) enforce_limits(now);
   }
 }
 
-bool WorkerProcess::State::room() {
+WorkerProcess::State::Socket WorkerProcess::State::look_at_socket() {
   const std::lock_guard held(mutex);
-  return frames_bytes < kQueuedBytesMax || stop_wanted;
+  return {.room = frames_bytes < kQueuedBytesMax || stop_wanted,
+          .is_monitors = !reader_waits,
+          .closed = socket_closed_at.has_value()};
 }
 
-/// True when something arrived; false at the end of the stream.
+/// True when something arrived; false at the end of the stream. The mutex is held.
 bool WorkerProcess::State::read_socket() {
   const ssize_t got = recv(child.socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (got <= 0) {
@@ -143,16 +166,27 @@ bool WorkerProcess::State::read_socket() {
     return false;
   }
   assembler.add(std::span(buffer).first(static_cast<size_t>(got)));
-  if (assembler.malformed() && !killed_for) kill_for(Ending::Cause::kMalformed);
   heard = true;
-  const std::lock_guard held(mutex);
   while (auto frame = assembler.next()) {
     const bool answers = frame->type == FrameType::kEnd || frame->type == FrameType::kHello;
     if (answers && outstanding > 0) --outstanding;
     frames_bytes += frame->payload.size();
     frames.push_back(std::move(*frame));
   }
-  changed.notify_all();
+  return true;
+}
+
+/// Until something came, the worker ended, or a short while is over; false without a socket.
+bool WorkerProcess::State::wait_for_socket(milliseconds wait, std::unique_lock<std::mutex>& held) {
+  if (socket_closed_at || assembler.malformed()) return false;
+  reader_waits = true;
+  held.unlock();
+  // The monitor may have the last word of a worker whose children keep its socket open.
+  pollfd socket{child.socket.get(), POLLIN, 0};
+  poll(&socket, 1, static_cast<int>(std::min(wait, kTick).count()));
+  held.lock();
+  reader_waits = false;
+  if (socket.revents != 0) read_socket();
   return true;
 }
 
@@ -169,29 +203,36 @@ void WorkerProcess::State::read_output() {
 
 void WorkerProcess::State::enforce_limits(Clock::time_point now) {
   const uint64_t progress = child.status->progress.load(std::memory_order_relaxed);
-  bool stop = false, waiting_for_reader = false, idle = false;
+  bool stop = false, moved = progress != progress_seen, malformed = false, outlived = false;
   milliseconds limit{0};
   {
     const std::lock_guard held(mutex);
     stop = stop_wanted;
-    waiting_for_reader = frames_bytes >= kQueuedBytesMax;
-    idle = outstanding == 0;
+    // Also one that waits for its reader, or has nothing to do, is not silent.
+    moved = std::exchange(heard, false) || moved || frames_bytes >= kQueuedBytesMax ||
+            outstanding == 0;
     limit = silence_max;
+    malformed = assembler.malformed();
+    // A process that dies closes its socket first; one that lives on without it can never answer.
+    outlived = socket_closed_at && now - *socket_closed_at > kDeathMax;
   }
   if (killed_for) return;
   if (stop) return kill_for(Ending::Cause::kStopped);
-  const std::chrono::nanoseconds waited = time_without_processor(child.pid);
-  if (std::exchange(heard, false) || progress != progress_seen || idle || waiting_for_reader) {
+  if (malformed || outlived) return kill_for(Ending::Cause::kMalformed);
+  if (moved) {
     progress_seen = progress;
-    progress_at = now;
-    waited_then = waited;
+    silence.reset();
+  } else if (is_silent(now, limit)) {
+    return kill_for(Ending::Cause::kHung);
   }
-  // On a busy machine a worker that gets no processor is not at fault.
-  if (now - progress_at - (waited - waited_then) > limit) return kill_for(Ending::Cause::kHung);
-  // A process that dies closes its socket first; one that lives on without it can never answer.
-  if (socket_closed_at && now - *socket_closed_at > kDeathMax)
-    return kill_for(Ending::Cause::kMalformed);
   if (resident_bytes(child.pid) > memory_bytes_max) kill_for(Ending::Cause::kMemory);
+}
+
+// On a busy machine a worker that gets no processor is not at fault.
+bool WorkerProcess::State::is_silent(Clock::time_point now, milliseconds limit) {
+  const std::chrono::nanoseconds waited = time_without_processor(child.pid);
+  if (!silence) silence = {now, waited};
+  return now - silence->since - (waited - silence->waited) > limit;
 }
 
 void WorkerProcess::State::kill_for(Ending::Cause cause) {
@@ -251,8 +292,8 @@ bool WorkerProcess::submit(FrameType type, std::span<const std::byte> payload) {
   return write_frame(state_->child.socket.get(), type, payload);
 }
 
-WorkerEvent WorkerProcess::State::take(std::unique_lock<std::mutex>&) {
-  if (frames.empty()) return *ending;
+std::optional<WorkerEvent> WorkerProcess::State::take() {
+  if (frames.empty()) return ending ? std::optional<WorkerEvent>(*ending) : std::nullopt;
   Frame frame = std::move(frames.front());
   frames.pop_front();
   frames_bytes -= frame.payload.size();
@@ -260,16 +301,21 @@ WorkerEvent WorkerProcess::State::take(std::unique_lock<std::mutex>&) {
 }
 
 WorkerEvent WorkerProcess::receive() {
-  std::unique_lock held(state_->mutex);
-  state_->changed.wait(held, [&] { return !state_->frames.empty() || state_->ending; });
-  return state_->take(held);
+  for (;;) {
+    if (auto event = receive_within(milliseconds(1000))) return std::move(*event);
+  }
 }
 
 std::optional<WorkerEvent> WorkerProcess::receive_within(milliseconds wait) {
+  const Clock::time_point until = Clock::now() + wait;
   std::unique_lock held(state_->mutex);
-  const auto ready = [&] { return !state_->frames.empty() || state_->ending; };
-  if (!state_->changed.wait_for(held, wait, ready)) return std::nullopt;
-  return state_->take(held);
+  for (;;) {
+    if (auto event = state_->take()) return event;
+    const auto left = std::chrono::ceil<milliseconds>(until - Clock::now());
+    if (left.count() <= 0) return std::nullopt;
+    // What is left to come without a socket is the ending.
+    if (!state_->wait_for_socket(left, held)) state_->changed.wait_until(held, until);
+  }
 }
 
 void WorkerProcess::set_silence_max(milliseconds limit) {

@@ -52,7 +52,30 @@ Result<Case> case_of(const RunRequest& request) {
   return load_case(request.case_path);
 }
 
-RunEnd run_case(const RunRequest& request, const Bench& bench) {
+/// What a case gives the parent. Before the next operation runs, which may be the worker's end, it
+/// has the one before; the last goes with the end, in one call of the system.
+class Answer {
+ public:
+  void add(std::vector<std::byte> payload, bool is_last) {
+    if (is_last) {
+      last_ = {FrameType::kOperation, std::move(payload)};
+    } else {
+      write_frame(kWorkerSocket, FrameType::kOperation, payload);
+    }
+  }
+  void end(std::vector<std::byte> payload) const {
+    if (last_) {
+      write_frames(kWorkerSocket, *last_, {FrameType::kEnd, std::move(payload)});
+    } else {
+      write_frame(kWorkerSocket, FrameType::kEnd, payload);
+    }
+  }
+
+ private:
+  std::optional<Frame> last_;
+};
+
+RunEnd run_case(const RunRequest& request, const Bench& bench, Answer& answer) {
   bench.status.enter(Phase::kPreparing);
   bench.status.op_index = 0;
   bench.status.layer = 0;
@@ -64,8 +87,8 @@ RunEnd run_case(const RunRequest& request, const Bench& bench) {
     return end;
   }
   return run_kernel_case(*c, bench, [&](const OpObservation& observation) {
-    write_frame(kWorkerSocket, FrameType::kOperation,
-                encode_operation(request.number, observation));
+    answer.add(encode_operation(request.number, observation),
+               observation.op_index + 1 == c->ops.size());
   });
 }
 
@@ -130,7 +153,8 @@ int run_worker(const WorkerOptions& options) {
   status->enter(Phase::kIdle);
   FrameServer serve_engine;
   if (options.engine_server) serve_engine = options.engine_server(*plugin, *runtime);
-  while (const auto frame = read_frame(kWorkerSocket)) {
+  FrameReader reader(kWorkerSocket);
+  while (const auto frame = reader.read()) {
     if (frame->type == FrameType::kEngine && serve_engine) {
       status->enter(Phase::kAppend);
       write_frame(kWorkerSocket, FrameType::kEnd, serve_engine(frame->payload));
@@ -139,9 +163,10 @@ int run_worker(const WorkerOptions& options) {
     }
     const auto request = decode_request(frame->payload);
     if (!request) break;
-    RunEnd end = run_case(*request, bench);
+    Answer answer;
+    RunEnd end = run_case(*request, bench, answer);
     if (profiles) write_profile(options, runtime->control, &end);
-    write_frame(kWorkerSocket, FrameType::kEnd, encode_end(request->number, end));
+    answer.end(encode_end(request->number, end));
     status->enter(Phase::kIdle);
   }
   // Destructors of foreign libraries may crash; nothing of ours needs them.
