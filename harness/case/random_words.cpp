@@ -112,15 +112,67 @@ struct FourBlocks {
   }
 }
 
-bool has_avx2() {
-  static const bool has = __builtin_cpu_supports("avx2") != 0;
-  return has;
+// The same where one instruction joins three words and there are registers for all chains.
+#define KV_AVX512 [[gnu::target("avx2,avx512f,avx512vl")]]
+
+KV_AVX512 void round512(FourBlocks& b, __m256i k0, __m256i k1) {
+  constexpr int kXorOfThree = 0x96;
+  const __m256i p0 = _mm256_mul_epu32(b.c0, _mm256_set1_epi64x(0xD2511F53));
+  const __m256i p1 = _mm256_mul_epu32(b.c2, _mm256_set1_epi64x(0xCD9E8D57));
+  b.c0 = _mm256_ternarylogic_epi64(_mm256_srli_epi64(p1, 32), b.c1, k0, kXorOfThree);
+  b.c2 = _mm256_ternarylogic_epi64(_mm256_srli_epi64(p0, 32), b.c3, k1, kXorOfThree);
+  b.c1 = p1;
+  b.c3 = p0;
+}
+
+KV_AVX512 FourBlocks start512(uint32_t at) {
+  const __m256i zero = _mm256_setzero_si256();
+  return {_mm256_set_epi64x(at + 3, at + 2, at + 1, at), zero, zero, zero};
+}
+
+KV_AVX512 void store512(const FourBlocks& a, const FourBlocks& b, uint32_t* out) {
+  put(a.c0, b.c0, out);
+  put(a.c1, b.c1, out + 8);
+  put(a.c2, b.c2, out + 16);
+  put(a.c3, b.c3, out + 24);
+}
+
+KV_AVX512 void sixteen_blocks512(uint64_t key, uint32_t first, uint32_t* out) {
+  FourBlocks a = start512(first), b = start512(first + 4);
+  FourBlocks c = start512(first + 8), d = start512(first + 12);
+  uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+#pragma GCC unroll 10
+  for (int i = 0; i < 10; ++i) {
+    const __m256i wide_k0 = _mm256_set1_epi32(static_cast<int>(k0));
+    const __m256i wide_k1 = _mm256_set1_epi32(static_cast<int>(k1));
+    round512(a, wide_k0, wide_k1);
+    round512(b, wide_k0, wide_k1);
+    round512(c, wide_k0, wide_k1);
+    round512(d, wide_k0, wide_k1);
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  store512(a, b, out);
+  store512(c, d, out + 32);
+}
+
+using SixteenBlocks = void (*)(uint64_t key, uint32_t first, uint32_t* out);
+
+/// The fastest that this machine has; nullptr: none.
+SixteenBlocks sixteen_at_once() {
+  static const SixteenBlocks chosen = [] {
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) {
+      return &sixteen_blocks512;
+    }
+    return __builtin_cpu_supports("avx2") ? &sixteen_blocks : nullptr;
+  }();
+  return chosen;
 }
 
 #else
 
-bool has_avx2() { return false; }
-void sixteen_blocks(uint64_t, uint32_t, uint32_t*) {}
+using SixteenBlocks = void (*)(uint64_t key, uint32_t first, uint32_t* out);
+SixteenBlocks sixteen_at_once() { return nullptr; }
 
 void eight_blocks(uint64_t key, uint32_t first, uint32_t* out) {
   for (uint32_t lane = 0; lane < 8; ++lane) {
@@ -136,9 +188,9 @@ void eight_blocks(uint64_t key, uint32_t first, uint32_t* out) {
 void random_words(uint64_t key, std::span<uint32_t> words) {
   KV_CHECK(words.size() % 32 == 0, "random words come in groups of 32");
   size_t group = 0;
-  if (has_avx2()) {
+  if (const SixteenBlocks sixteen = sixteen_at_once()) {
     for (; (group + 2) * 32 <= words.size(); group += 2)
-      sixteen_blocks(key, static_cast<uint32_t>(8 * group), words.data() + 32 * group);
+      sixteen(key, static_cast<uint32_t>(8 * group), words.data() + 32 * group);
   }
   for (; group * 32 < words.size(); ++group) {
     eight_blocks(key, static_cast<uint32_t>(8 * group), words.data() + 32 * group);
