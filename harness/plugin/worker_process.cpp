@@ -52,7 +52,7 @@ struct WorkerProcess::State {
   std::optional<Ending> ending;
   milliseconds silence_max{0};
   bool stop_wanted = false;
-  uint64_t outstanding = 1;  // kEnd (or first kHello) frames that are still to come
+  uint64_t outstanding = 1;   // kEnd (or first kHello) frames that are still to come
   bool reader_waits = false;  // receive() listens to the socket: the monitor need not
   FrameAssembler assembler;
   bool heard = false;  // something was read since the limits were looked at
@@ -120,8 +120,8 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerSpec& sp
   return worker;
 }
 
-// receive() reads the socket itself, so that a frame wakes one thread and no other. While its caller
-// is busy otherwise, the monitor takes what comes, and a worker need not wait.
+// receive() reads the socket itself, so that a frame wakes one thread and no other. While its
+// caller is busy otherwise, the monitor takes what comes, and a worker need not wait.
 void WorkerProcess::State::run_monitor() {
   const Descriptor death(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
   int wait_status = 0;
@@ -209,8 +209,8 @@ void WorkerProcess::State::enforce_limits(Clock::time_point now) {
     const std::lock_guard held(mutex);
     stop = stop_wanted;
     // Also one that waits for its reader, or has nothing to do, is not silent.
-    moved = std::exchange(heard, false) || moved || frames_bytes >= kQueuedBytesMax ||
-            outstanding == 0;
+    moved =
+        std::exchange(heard, false) || moved || frames_bytes >= kQueuedBytesMax || outstanding == 0;
     limit = silence_max;
     malformed = assembler.malformed();
     // A process that dies closes its socket first; one that lives on without it can never answer.
