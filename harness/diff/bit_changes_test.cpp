@@ -62,7 +62,7 @@ TEST(BitChanges, CountsLseAndTheCacheToo) {
   EXPECT_EQ(compared(c, step(c), after).lse_changed, 1u);
   EXPECT_EQ(compared(c, step(c), after).rows_changed, 1u);
   after = step(c);
-  after.pages[0].bytes[7] = std::byte{1};
+  after.pages[0].bytes.edit([](auto& bytes) { bytes[7] = std::byte{1}; });
   EXPECT_EQ(compared(c, step(c), after).pages_changed, 1u);
   EXPECT_TRUE(compared(c, step(c), after).any());
   after.pages[0].page = PageId(5);

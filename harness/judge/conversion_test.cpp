@@ -42,7 +42,9 @@ FakeFaults with_code(bool value, int by) {
   return at_end([=](Observation& o) {
     for (PageImage& image : o.ops[2].pages) {
       if (image.value != value || image.layer != 0) continue;
-      image.bytes[5] = by == 0 ? std::byte{0x7f} : std::byte(uint8_t(image.bytes[5]) + by);
+      image.bytes.edit([by](auto& bytes) {
+        bytes[5] = by == 0 ? std::byte{0x7f} : std::byte(uint8_t(bytes[5]) + by);
+      });
       return;
     }
   });

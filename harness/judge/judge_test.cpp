@@ -181,7 +181,7 @@ TEST(Judge, MalformedObservationsAreErrors) {
       [](Observation& o) { o.ops[2].layers[0].output.pop_back(); },
       [](Observation& o) { o.ops[2].layers[0].lse.clear(); },
       [](Observation& o) { o.ops[2].layers[1].layer = 77; },
-      [](Observation& o) { o.ops[2].pages[0].bytes.pop_back(); },
+      [](Observation& o) { o.ops[2].pages[0].bytes.edit([](auto& b) { b.pop_back(); }); },
       [](Observation& o) { o.ops[2].pages[0].page = PageId{1u << 30}; },
       [](Observation& o) { o.ops[2].pages[0].layer = 1u << 30; },
       [](Observation& o) { o.ops[2].op_index = 9; },

@@ -47,7 +47,7 @@ void PoolImage::replace(const PageImage& image) { pages_[place_of(image)] = imag
 
 std::span<const std::byte> PoolImage::page(const PagePlace& place) const {
   const auto found = pages_.find({place.layer, place.value && !value_in_key_, place.page});
-  if (found != pages_.end()) return found->second;
+  if (found != pages_.end()) return found->second.span();
   return place.value ? value_poison_ : key_poison_;
 }
 

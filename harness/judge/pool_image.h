@@ -45,7 +45,7 @@ class PoolImage {
   bool value_in_key_;
   uint32_t key_row_bytes_, value_row_bytes_;
   std::vector<std::byte> key_poison_, value_poison_;  // one page each
-  std::map<PagePlace, std::vector<std::byte>> pages_;
+  std::map<PagePlace, SharedBytes> pages_;
 };
 
 }  // namespace kv

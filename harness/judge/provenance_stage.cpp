@@ -12,12 +12,12 @@
 namespace kv {
 namespace {
 
-// Which slot of which row of the step lies at a place of a page; absent: not new.
+// Which slot of which row of the step lies at a place of a page; no row: it is not new.
 struct NewSlot {
   const PlannedRow* row = nullptr;
   uint64_t slot = 0;
 };
-using NewSlots = std::map<std::pair<PageId, uint32_t>, NewSlot>;
+using NewSlots = std::map<PageId, std::vector<NewSlot>>;  // of pages with a new slot, all slots
 
 NewSlots new_slots(const StepView& view) {
   NewSlots slots;
@@ -25,7 +25,9 @@ NewSlots new_slots(const StepView& view) {
   for (const PlannedRow& row : view.step.rows) {
     const Sequence& sequence = view.timeline.sequence(row.request);
     for (uint64_t s = row.kv_length - row.append_slots; s < row.kv_length; ++s) {
-      slots[{sequence.pages[s / page_slots], static_cast<uint32_t>(s % page_slots)}] = {&row, s};
+      std::vector<NewSlot>& page = slots[sequence.pages[s / page_slots]];
+      page.resize(page_slots);
+      page[s % page_slots] = {&row, s};
     }
   }
   return slots;
@@ -55,10 +57,10 @@ class Provenance {
   std::set<PagePlace> places() const {
     std::set<PagePlace> all;
     for (const auto& [place, image] : images_) all.insert(place);
-    for (const auto& [where, slot] : new_slots_) {
+    for (const auto& [page, slots] : new_slots_) {
       for (uint32_t layer = 0; layer < view_.c.shape.layers; ++layer) {
-        all.insert({layer, false, where.first});
-        if (!view_.c.shape.value_in_key) all.insert({layer, true, where.first});
+        all.insert({layer, false, page});
+        if (!view_.c.shape.value_in_key) all.insert({layer, true, page});
       }
     }
     return all;
@@ -66,20 +68,21 @@ class Provenance {
 
   std::span<const std::byte> page_now(const PagePlace& place) const {
     const auto found = images_.find(place);
-    if (found != images_.end()) return found->second->bytes;
+    if (found != images_.end()) return found->second->bytes.span();
     return view_.pool.page(place);
   }
 
   void compare_page(const PagePlace& place, ProvenanceCounts& counts) {
     const uint32_t bytes = view_.pool.slot_bytes(place.value);
     const std::span<const std::byte> now = page_now(place);
+    const std::span<const std::byte> before = view_.pool.page(place);
+    const auto owners = new_slots_.find(place.page);
     for (uint32_t s = 0; s < view_.c.pool.page_slots; ++s) {
       const auto got = now.subspan(size_t{s} * bytes, bytes);
-      const auto owner = new_slots_.find({place.page, s});
       NewSlot want;
-      std::span<const std::byte> expected = view_.pool.slot(place, s);
-      if (owner != new_slots_.end()) {
-        want = owner->second;
+      std::span<const std::byte> expected = before.subspan(size_t{s} * bytes, bytes);
+      if (owners != new_slots_.end()) want = owners->second[s];
+      if (want.row != nullptr) {
         if (view_.conversion.changes(place.value)) {
           view_.conversion.nearest(slot_of(want), place, got, scratch_);
         } else {

@@ -58,7 +58,9 @@ TEST(Judge, ForeignToken) {
                                    other.bytes.begin() + 4 * kKeySlotBytes);
       const bool poison = token[0] == std::byte{0xff} && token[1] == std::byte{0xff};
       if (poison) continue;
-      std::memcpy(&p->bytes[2 * kKeySlotBytes], token.data(), kKeySlotBytes);
+      p->bytes.edit([&](auto& bytes) {
+        std::copy(token.begin(), token.end(), bytes.begin() + 2 * kKeySlotBytes);
+      });
       return;
     }
   });
@@ -80,8 +82,9 @@ TEST(Judge, KeyInPlaceOfValue) {
 }
 
 TEST(Judge, OneDamagedBit) {
-  const auto faults =
-      at_end([](Observation& o) { image(o.ops[2], 1, false, 1).bytes[5] ^= std::byte{1}; });
+  const auto faults = at_end([](Observation& o) {
+    image(o.ops[2], 1, false, 1).bytes.edit([](auto& bytes) { bytes[5] ^= std::byte{1}; });
+  });
   const Verdict v = judge(small_case(), faults);
   EXPECT_FAILS(v, Stage::kProvenance, "damaged-slot");
   EXPECT_EQ(v.divergence->dimension, 2);
@@ -96,8 +99,9 @@ TEST(Judge, StrayWriteToAFreePage) {
       for (const PageImage& p : o.ops[2].pages) used = used || p.page.value == page;
       if (!used) stray.page = PageId{page};
     }
-    std::fill(stray.bytes.begin(), stray.bytes.end(), std::byte{0xff});
-    stray.bytes[40] = std::byte{0};
+    std::vector<std::byte> bytes(stray.bytes.size(), std::byte{0xff});
+    bytes[40] = std::byte{0};
+    stray.bytes = bytes;
     o.ops[2].pages.push_back(stray);
   });
   EXPECT_FAILS(judge(small_case(), faults), Stage::kProvenance, "stray-write");

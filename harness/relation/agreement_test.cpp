@@ -139,7 +139,7 @@ TEST(Agreement, ACacheThatFollowsTheMaskIsFound) {
   const auto with_pages = std::find_if(second.ops.begin(), second.ops.end(),
                                        [](const OpObservation& o) { return !o.pages.empty(); });
   ASSERT_NE(with_pages, second.ops.end());
-  with_pages->pages.back().bytes.front() ^= std::byte{1};
+  with_pages->pages.back().bytes.edit([](auto& bytes) { bytes.front() ^= std::byte{1}; });
   const auto found = cache_disagreement({c, first.ops}, {c, second.ops});
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->failure_class, "relation:liveness");

@@ -7,6 +7,7 @@
 
 #include "harness/case/json.h"
 #include "harness/core/check.h"
+#include "harness/run/case_codec.h"
 #include "harness/run/case_files.h"
 
 namespace kv {
@@ -16,7 +17,7 @@ struct Pending {
   uint64_t number = 0;
   Case c;
   size_t file = 0;
-  std::string text;
+  Bytes bytes;  // of the case, to be sent
   bool sent = false;
 };
 
@@ -73,7 +74,7 @@ struct CaseRunner::State {
 
   Result<void> start_worker();
   Result<void> send_waiting();
-  Result<Event> worker_frame(const Frame& frame);
+  Result<Event> worker_frame(Frame frame);
   Result<Event> worker_ended(const Ending& ending);
   RunEnd end_of(const Ending& ending) const;
   void retire_oldest();
@@ -116,10 +117,11 @@ Result<void> CaseRunner::State::start_worker() {
 
 Result<void> CaseRunner::submit(const Case& c) {
   State& s = *state_;
-  std::string text = case_to_json(c);
-  KV_ASSIGN_OR_RETURN(const size_t file, s.files.put(text));
-  if (text.size() > kInlineTextMax) text.clear();
-  s.pending.push_back({.number = s.next_number++, .c = c, .file = file, .text = std::move(text)});
+  KV_ASSIGN_OR_RETURN(const size_t file, s.files.put(case_to_json(c)));
+  // The worker finds tensors beside the file.
+  Bytes bytes = c.data.tensors_file.empty() ? encode_case(c) : Bytes();
+  if (bytes.size() > kInlineBytesMax) bytes.clear();
+  s.pending.push_back({.number = s.next_number++, .c = c, .file = file, .bytes = std::move(bytes)});
   return s.send_waiting();
 }
 
@@ -135,7 +137,7 @@ Result<void> CaseRunner::State::send_waiting() {
     p.sent = true;
     ++sent_to_process;
     // A worker that is gone is noticed by next().
-    worker->submit(FrameType::kRun, encode_request({p.number, files.path(p.file), p.text}));
+    worker->submit(FrameType::kRun, encode_request({p.number, files.path(p.file), p.bytes}));
   }
   return {};
 }
@@ -144,19 +146,20 @@ Result<CaseRunner::Event> CaseRunner::next() {
   State& s = *state_;
   KV_CHECK(!s.pending.empty(), "no case is pending");
   for (;;) {
-    const auto event = s.worker->receive_within(std::chrono::milliseconds(100));
+    auto event = s.worker->receive_within(std::chrono::milliseconds(100));
     if (s.options.interrupted != nullptr && *s.options.interrupted)
       return Error{ErrorKind::kTimeLimit, "interrupted"};
     if (!event) continue;
     if (const auto* ending = std::get_if<Ending>(&*event)) return s.worker_ended(*ending);
-    return s.worker_frame(std::get<Frame>(*event));
+    return s.worker_frame(std::move(std::get<Frame>(*event)));
   }
 }
 
-Result<CaseRunner::Event> CaseRunner::State::worker_frame(const Frame& frame) {
-  auto said = frame.type == FrameType::kOperation ? decode_operation(frame.payload)
-              : frame.type == FrameType::kEnd     ? decode_end(frame.payload)
-                                                  : std::nullopt;
+Result<CaseRunner::Event> CaseRunner::State::worker_frame(Frame frame) {
+  std::optional<Numbered> said;
+  if (frame.type == FrameType::kOperation)
+    said = decode_operation_in(std::make_shared<const Bytes>(std::move(frame.payload)));
+  if (frame.type == FrameType::kEnd) said = decode_end(frame.payload);
   if (!said || said->number != pending.front().number) {
     worker->stop();
     Ending ending;

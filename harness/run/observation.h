@@ -11,6 +11,7 @@
 #include "harness/case/case.h"
 #include "harness/core/formats.h"
 #include "harness/core/id.h"
+#include "harness/run/shared_bytes.h"
 
 namespace kv {
 
@@ -82,7 +83,7 @@ struct PageImage {
   uint32_t layer = 0;
   bool value = false;  // false: K, true: V
   PageId page;
-  std::vector<std::byte> bytes;  // [page_slots][kv_heads][head_dim], dense
+  SharedBytes bytes;  // [page_slots][kv_heads][head_dim], dense
 };
 
 /// Bytes that had to stay as they were, and did not.

@@ -10,7 +10,14 @@ namespace kv {
 namespace {
 
 constexpr uint64_t kFarBytes = uint64_t{1} << 32;
-constexpr uint64_t kScratchBytes = 32 << 10;  // compared at a time, inside the nearest cache
+constexpr uint64_t kBlockBytes = 32 << 10;  // compared at a time, inside the nearest cache
+
+std::vector<std::byte> repeated(std::span<const std::byte> page, uint32_t count) {
+  std::vector<std::byte> pages;
+  pages.reserve(count * page.size());
+  for (uint32_t i = 0; i < count; ++i) pages.insert(pages.end(), page.begin(), page.end());
+  return pages;
+}
 
 uint64_t rounded_up(uint64_t value, uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -40,9 +47,6 @@ Result<PoolMemory> PoolMemory::create(const Case& c, Place place, const CudaRunt
     return unsupported("pages more than 4 GiB apart: " + memory.error().message);
   }
   pool.memory_ = std::move(memory).value();
-  const uint64_t pages_in_scratch = std::max<uint64_t>(1, kScratchBytes / pool.page_bytes_);
-  pool.scratch_ =
-      HostBytes(std::min<uint64_t>(pages_in_scratch, pool.page_count_) * pool.page_bytes_);
   KV_RETURN_IF_ERROR(pool.poison(c));
   return pool;
 }
@@ -59,26 +63,28 @@ void PoolMemory::set_page_access(uint32_t page, uint32_t access) const {
 }
 
 Result<void> PoolMemory::poison(const Case& c) {
-  seen_ = HostBytes(page_count_ * page_bytes_);
   poison_code_ = pool_poison_code(c.pool.poison, dtype_);
   const uint32_t element_bytes = dtype_bytes(dtype_);
+  std::vector<std::byte> page(page_bytes_);
   // One element, then twice as many at a time.
-  std::memcpy(seen_.data(), &poison_code_, element_bytes);
-  for (size_t done = element_bytes; done < seen_.size(); done *= 2)
-    std::memcpy(&seen_[done], seen_.data(), std::min(done, seen_.size() - done));
+  std::memcpy(page.data(), &poison_code_, element_bytes);
+  for (size_t done = element_bytes; done < page.size(); done *= 2)
+    std::memcpy(&page[done], page.data(), std::min(done, page.size() - done));
+  const bool of_one_byte =
+      page.size() < 2 || std::memcmp(page.data(), &page[1], element_bytes) == 0;
+  const SharedBytes poisoned(std::move(page));
+  seen_.assign(page_count_, poisoned);
 
   if (contiguous() && gap_bytes_ == 0) {
-    const bool of_one_byte =
-        seen_.size() < 2 || std::memcmp(seen_.data(), &seen_[1], element_bytes) == 0;
-    KV_RETURN_IF_ERROR(of_one_byte ? memory_.fill(seen_[0]) : memory_.upload(seen_.span()));
+    KV_RETURN_IF_ERROR(of_one_byte ? memory_.fill(poisoned[0])
+                                   : memory_.upload(repeated(poisoned.span(), page_count_)));
     memory_.set_access(0, memory_.bytes(), KV_SIMT_ACCESS_READ);
     if (undefined_) memory_.set_undefined(0, memory_.bytes());
     return {};
   }
   memory_.set_access(0, memory_.bytes(), KV_SIMT_ACCESS_NONE);
   for (uint32_t page = 0; page < page_count_; ++page) {
-    KV_RETURN_IF_ERROR(
-        memory_.upload(seen_.span().subspan(page * page_bytes_, page_bytes_), page_offset(page)));
+    KV_RETURN_IF_ERROR(memory_.upload(poisoned.span(), page_offset(page)));
     set_page_access(page, KV_SIMT_ACCESS_READ);
     if (undefined_) memory_.set_undefined(page_offset(page), page_bytes_);
   }
@@ -107,17 +113,18 @@ void PoolMemory::retire(std::span<const PageId> pages) const {
 Result<std::vector<PageImage>> PoolMemory::changed_pages(std::span<const PageId> expected) {
   std::vector<PageImage> images;
   const auto pages_at_once =
-      contiguous() ? static_cast<uint32_t>(scratch_.size() / page_bytes_) : 1;
+      contiguous() ? static_cast<uint32_t>(std::max<uint64_t>(1, kBlockBytes / page_bytes_)) : 1;
   for (uint32_t first = 0; first < page_count_; first += pages_at_once) {
     const uint32_t count = std::min(pages_at_once, page_count_ - first);
-    const auto now = scratch_.span().first(count * page_bytes_);
-    KV_RETURN_IF_ERROR(memory_.download(now, page_offset(first)));
+    // What changed is remembered, and reported, where it was read to.
+    const auto block = std::make_shared<std::vector<std::byte>>(count * page_bytes_);
+    KV_RETURN_IF_ERROR(memory_.download(*block, page_offset(first)));
     for (uint32_t i = 0; i < count; ++i) {
-      std::byte* seen = &seen_[(first + i) * page_bytes_];
-      const bool changed = std::memcmp(seen, &now[i * page_bytes_], page_bytes_) != 0;
-      if (changed && gap_bytes_ > 0)
-        note_gaps(first + i, now.subspan(i * page_bytes_, page_bytes_));
-      if (changed) std::memcpy(seen, &now[i * page_bytes_], page_bytes_);
+      const auto now = std::span<const std::byte>(*block).subspan(i * page_bytes_, page_bytes_);
+      SharedBytes& seen = seen_[first + i];
+      const bool changed = std::memcmp(seen.data(), now.data(), page_bytes_) != 0;
+      if (changed && gap_bytes_ > 0) note_gaps(first + i, now);
+      if (changed) seen = SharedBytes::part_of(block, now);
       if (changed || std::binary_search(expected.begin(), expected.end(), PageId(first + i)))
         images.push_back(image(first + i));
     }
@@ -127,7 +134,7 @@ Result<std::vector<PageImage>> PoolMemory::changed_pages(std::span<const PageId>
 
 /// A GPU has no rights that would tell of it.
 void PoolMemory::note_gaps(uint32_t page, std::span<const std::byte> now) {
-  const auto seen = std::as_const(seen_).span().subspan(page * page_bytes_, page_bytes_);
+  const auto seen = seen_[page].span();
   const uint64_t row = row_bytes();
   for (uint32_t slot = 0; slot < page_slots_ && !in_gap_; ++slot) {
     const uint64_t gap = slot * (row + gap_bytes_) + row;
@@ -137,21 +144,24 @@ void PoolMemory::note_gaps(uint32_t page, std::span<const std::byte> now) {
 }
 
 PageImage PoolMemory::image(uint32_t page) const {
-  PageImage image{.layer = place_.layer, .value = place_.value, .page = PageId(page)};
-  const std::byte* from = seen_.data() + page * page_bytes_;
+  PageImage image{.layer = place_.layer, .value = place_.value, .page = PageId(page), .bytes = {}};
+  const SharedBytes& from = seen_[page];
   if (strides_.head == head_dim_ && strides_.slot == int64_t{kv_heads_} * head_dim_) {
-    image.bytes.assign(from, from + page_bytes_);  // dense already
+    image.bytes = from;  // dense already
     return image;
   }
   const uint64_t element_bytes = dtype_bytes(dtype_), row_bytes = head_dim_ * element_bytes;
-  image.bytes.reserve(page_slots_ * this->row_bytes());
+  std::vector<std::byte> bytes;
+  bytes.reserve(page_slots_ * this->row_bytes());
   for (uint32_t slot = 0; slot < page_slots_; ++slot) {
     for (uint32_t head = 0; head < kv_heads_; ++head) {
       const int64_t element = slot * strides_.slot + head * strides_.head;
-      const std::byte* const row = from + static_cast<uint64_t>(element) * element_bytes;
-      image.bytes.insert(image.bytes.end(), row, row + row_bytes);
+      const auto row =
+          from.span().subspan(static_cast<uint64_t>(element) * element_bytes, row_bytes);
+      bytes.insert(bytes.end(), row.begin(), row.end());
     }
   }
+  image.bytes = std::move(bytes);
   return image;
 }
 
@@ -171,7 +181,7 @@ bool PoolMemory::report_undefined(const Batch::Place& place, uint32_t head) cons
   if (run.bytes == 0) return false;
   // An element that still is poison was never written: its bytes are wrong, and are judged.
   const uint64_t element = (run.offset - first) / element_bytes * element_bytes;
-  const std::byte* now = &seen_[place.page.value * page_bytes_ + in_page + element];
+  const std::byte* now = &seen_[place.page.value][in_page + element];
   if (std::memcmp(now, &poison_code_, element_bytes) == 0) return false;
   memory_.report_undefined(run, std::string("the ") + name() + ", page " +
                                     std::to_string(place.page.value) + ", slot " +

@@ -74,8 +74,7 @@ class PoolMemory {
   bool undefined_ = false;    // poison kUndefined
   uint32_t poison_code_ = 0;  // of every element at first
   DeviceBuffer memory_;
-  HostBytes seen_;     // [page_count][page_bytes], in the device's layout
-  HostBytes scratch_;  // a few pages
+  std::vector<SharedBytes> seen_;  // [page_count] of page_bytes, in the device's layout
 };
 
 }  // namespace kv

@@ -21,7 +21,7 @@ class Out {
   }
   void text(const std::string& value, size_t) { writer.text(value); }
   void blob(const Bytes& value) { writer.blob(value); }
-  void blob(const std::string& value) { writer.text(value); }
+  void blob(const SharedBytes& value) { writer.blob(value.span()); }
   void blob(const std::vector<float>& value) { writer.blob(std::as_bytes(std::span(value))); }
   template <class T, class Each>
   void list(const std::vector<T>& items, uint64_t, Each each) {
@@ -34,6 +34,8 @@ class Out {
 class In {
  public:
   explicit In(ByteSpan payload) : reader(payload) {}
+  /// Large parts stay in the payload.
+  explicit In(SharedBytes::Whole payload) : reader(*payload), payload_(std::move(payload)) {}
   template <class Number>
   requires std::is_arithmetic_v<Number>
   void number(Number& value) { value = reader.number<Number>(); }
@@ -46,9 +48,13 @@ class In {
     const ByteSpan bytes = reader.blob();
     value.assign(bytes.begin(), bytes.end());
   }
-  void blob(std::string& value) {
+  void blob(SharedBytes& value) {
     const ByteSpan bytes = reader.blob();
-    value.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (payload_) {
+      value = SharedBytes::part_of(payload_, bytes);
+    } else {
+      value = Bytes(bytes.begin(), bytes.end());
+    }
   }
   void blob(std::vector<float>& value) {
     const ByteSpan bytes = reader.blob();
@@ -62,6 +68,9 @@ class In {
     for (uint64_t i = 0; i < count && reader.ok(); ++i) each(*this, items.emplace_back());
   }
   ByteReader reader;
+
+ private:
+  SharedBytes::Whole payload_;
 };
 
 constexpr size_t kNameMax = 300, kMessageMax = 2000, kOutputMax = 8192;
@@ -177,7 +186,7 @@ void fields(auto& io, Of<RunEnd> auto& end) {
 void fields(auto& io, Of<RunRequest> auto& request) {
   io.number(request.number);
   io.text(request.case_path, 4096);
-  io.blob(request.case_text);
+  io.blob(request.case_bytes);
 }
 
 template <class T>
@@ -208,9 +217,9 @@ Bytes encode_numbered(uint64_t number, const T& value) {
   return std::move(out.writer).take();
 }
 
-template <class T>
-std::optional<Numbered> decode_numbered(ByteSpan payload) {
-  In in(payload);
+template <class T, class Payload>
+std::optional<Numbered> decode_numbered(Payload payload) {
+  In in(std::move(payload));
   Numbered numbered;
   in.number(numbered.number);
   fields(in, numbered.what.emplace<T>());
@@ -276,6 +285,9 @@ Bytes encode_operation(uint64_t number, const OpObservation& observation) {
 Bytes encode_end(uint64_t number, const RunEnd& end) { return encode_numbered(number, end); }
 std::optional<Numbered> decode_operation(ByteSpan payload) {
   return decode_numbered<OpObservation>(payload);
+}
+std::optional<Numbered> decode_operation_in(SharedBytes::Whole payload) {
+  return decode_numbered<OpObservation>(std::move(payload));
 }
 std::optional<Numbered> decode_end(ByteSpan payload) { return decode_numbered<RunEnd>(payload); }
 

@@ -34,12 +34,13 @@ struct Hello {
 Bytes encode_hello(const Hello& hello);
 std::optional<Hello> decode_hello(ByteSpan payload);
 
-/// kRun: the file that holds the case, and its text unless it is too long to be sent while the
-/// worker writes (kInlineTextMax). Answers carry the same number.
-inline constexpr size_t kInlineTextMax = 16 << 10;
+/// kRun: the file that holds the case, and the case itself (encode_case) unless it is too long to
+/// be sent while the worker writes (kInlineBytesMax). Answers carry the same number.
+inline constexpr size_t kInlineBytesMax = 16 << 10;
 struct RunRequest {
   uint64_t number = 0;
-  std::string case_path, case_text;
+  std::string case_path;
+  Bytes case_bytes;
 };
 Bytes encode_request(const RunRequest& request);
 std::optional<RunRequest> decode_request(ByteSpan payload);
@@ -52,6 +53,8 @@ struct Numbered {
 Bytes encode_operation(uint64_t number, const OpObservation& observation);
 Bytes encode_end(uint64_t number, const RunEnd& end);
 std::optional<Numbered> decode_operation(ByteSpan payload);
+/// The same; images of pages are parts of the payload, not copies.
+std::optional<Numbered> decode_operation_in(SharedBytes::Whole payload);
 std::optional<Numbered> decode_end(ByteSpan payload);
 
 }  // namespace kv

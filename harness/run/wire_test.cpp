@@ -58,9 +58,9 @@ TEST(Wire, CarriesHelloRequestAndEnd) {
   EXPECT_EQ(decode_hello(encode_hello(good))->plugin.variants[1], "b");
   EXPECT_EQ(decode_hello(encode_hello(good))->offered, OfferSet(5));
   EXPECT_EQ(decode_hello(encode_hello(good))->dispatch, good.dispatch);
-  const auto request = decode_request(encode_request({7, "path", "{\n}\n"}));
+  const auto request = decode_request(encode_request({7, "path", Bytes(3, std::byte{9})}));
   EXPECT_EQ(request->case_path, "path");
-  EXPECT_EQ(request->case_text, "{\n}\n");
+  EXPECT_EQ(request->case_bytes, Bytes(3, std::byte{9}));
   const RunEnd end{
       .outcome = RunOutcome::kHung, .message = "m", .op_index = 3, .findings = {}, .output = "out"};
   EXPECT_EQ(std::get<RunEnd>(decode_end(encode_end(1, end))->what).output, "out");

@@ -10,6 +10,7 @@
 #include "harness/plugin/device_config.h"
 #include "harness/plugin/frame.h"
 #include "harness/plugin/worker_process.h"
+#include "harness/run/case_codec.h"
 #include "harness/run/kernel_run.h"
 #include "harness/run/probe.h"
 #include "harness/run/wire.h"
@@ -44,12 +45,11 @@ int say_failed(const Error& error) {
   return 0;
 }
 
-/// The file is read where its text was not sent, or where tensors lie beside it.
+/// The file is read where the case was not sent.
 Result<Case> case_of(const RunRequest& request) {
-  if (request.case_text.empty()) return load_case(request.case_path);
-  KV_ASSIGN_OR_RETURN(Case c, parse_case(request.case_text, request.case_path));
-  if (c.data.tensors_file.empty()) return c;
-  return load_case(request.case_path);
+  if (request.case_bytes.empty()) return load_case(request.case_path);
+  if (auto c = decode_case(request.case_bytes)) return std::move(*c);
+  return environment_error("a case arrived damaged: " + request.case_path);
 }
 
 /// What a case gives the parent. Before the next operation runs, which may be the worker's end, it
