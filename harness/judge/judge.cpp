@@ -30,7 +30,8 @@ struct Judge::State {
         pool(c),
         values({.sample_rows = options.sample_rows,
                 .profile_work = options.profile_work,
-                .distribution = options.distribution}) {
+                .distribution = options.distribution,
+                .estimates = options.estimates}) {
     if (const auto defect = reference::host_arithmetic_defect(); !defect.empty()) {
       error("This process cannot judge: " + std::string(defect));
       return;

@@ -18,6 +18,7 @@
 
 #include "harness/case/case.h"
 #include "harness/judge/error_distribution.h"
+#include "harness/judge/estimate_memo.h"
 #include "harness/judge/suppressions.h"
 #include "harness/judge/verdict.h"
 #include "harness/run/observation.h"
@@ -39,6 +40,9 @@ struct JudgeOptions {
   /// Where the error of every judged element is counted, besides; nullptr: nowhere. It must outlive
   /// the judge.
   ErrorDistribution* distribution = nullptr;
+  /// What the double tier found for another case, and takes note of for another case; nullptr:
+  /// everything is computed. It must outlive the judge.
+  EstimateMemo* estimates = nullptr;
 };
 
 class Judge {

@@ -42,7 +42,7 @@ class HeadJudge {
     gather_queries(options.sample_rows);
     if (elements_.empty()) return std::nullopt;
     gather_keys();
-    const auto& estimate = estimator.run(block_, profile_, {.rounded = options.profile_work > 0});
+    const auto& estimate = this->estimate(options, estimator);
     for (size_t r = 0; r < elements_.size(); ++r) {
       const Claims claims = this->claims(estimate.rows[r], options);
       if (auto failure = judge_row(r, estimate.rows[r], claims)) return failure;
@@ -51,6 +51,16 @@ class HeadJudge {
   }
 
  private:
+  /// From a case that asked the same, where there was one.
+  const reference::HeadEstimate& estimate(const ValueOptions& options,
+                                          reference::HeadEstimator& estimator) const {
+    const bool rounded = options.profile_work > 0;
+    const auto run = [&]() -> const reference::HeadEstimate& {
+      return estimator.run(block_, profile_, {.rounded = rounded});
+    };
+    if (options.estimates == nullptr) return run();
+    return options.estimates->of({view_.c.shape, view_.seen.profile, rounded}, block_, run);
+  }
   void gather_queries(double sample);
   void rotate_queries();
   void gather_keys();

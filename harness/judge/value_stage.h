@@ -9,6 +9,7 @@
 
 #include "harness/judge/contract_stage.h"
 #include "harness/judge/error_distribution.h"
+#include "harness/judge/estimate_memo.h"
 #include "harness/judge/failure.h"
 #include "reference/attention.h"
 
@@ -18,6 +19,7 @@ struct ValueOptions {
   double sample_rows = 1;
   uint64_t profile_work = 0;
   ErrorDistribution* distribution = nullptr;
+  EstimateMemo* estimates = nullptr;  // nullptr: everything is computed
 };
 
 class ValueStage {

@@ -36,6 +36,8 @@ PairJudge::PairJudge(Case c, std::optional<Image> image, PluginFacts facts, Judg
       image_(std::move(image)),
       facts_(std::move(facts)),
       options_(std::move(options)) {
+  options_.estimates = estimates_.get();
+  estimates_->take_notes(image_.has_value());
   judge_.emplace(c_, options_);
   judge_->begin(facts_);
 }
@@ -54,6 +56,8 @@ void PairJudge::end_case(const RunEnd& end) {
 }
 
 void PairJudge::begin_image() {
+  estimates_->take_notes(false);
+  options_.estimates = estimates_.get();
   judge_.emplace(image_->c, options_);
   judge_->begin(facts_);
 }
@@ -62,17 +66,18 @@ void PairJudge::take_run(BaseRun run) {
   KV_CHECK(image_ && !case_verdict_, "a run that was judged before serves an image alone");
   case_verdict_ = std::move(run.verdict);
   case_ops_ = std::move(run.ops);
+  estimates_ = std::move(run.estimates);
   begin_image();
 }
 
 std::optional<BaseRun> PairJudge::run() const {
   KV_CHECK(keeps_ && case_verdict_, "asked for a run that was not kept");
   if (!is_sound(*case_verdict_)) return std::nullopt;
-  return BaseRun{*case_verdict_, case_ops_};
+  return BaseRun{*case_verdict_, case_ops_, estimates_};
 }
 
 uint64_t BaseRun::bytes() const {
-  uint64_t bytes = sizeof *this;
+  uint64_t bytes = sizeof *this + estimates->bytes();
   for (const OpObservation& op : ops) {
     bytes += sizeof op;
     for (const LayerResult& layer : op.layers)

@@ -7,6 +7,7 @@
 // Example: see harness/certify/examine.cpp.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -26,6 +27,7 @@ struct PairVerdict {
 struct BaseRun {
   Verdict verdict;
   std::vector<OpObservation> ops;  // results, and pages of the cache
+  std::shared_ptr<EstimateMemo> estimates;
   uint64_t bytes() const;
 };
 
@@ -37,7 +39,10 @@ class PairJudge {
   /// Instead of the case's own run. It must have an image.
   void take_run(BaseRun run);
   /// Before the first operation: run() will be asked for.
-  void keep_run() { keeps_ = true; }
+  void keep_run() {
+    keeps_ = true;
+    estimates_->take_notes(true);
+  }
   /// After end_case(), of a case that is sound.
   std::optional<BaseRun> run() const;
 
@@ -55,6 +60,7 @@ class PairJudge {
   Case c_;
   std::optional<Image> image_;
   PluginFacts facts_;
+  std::shared_ptr<EstimateMemo> estimates_ = std::make_shared<EstimateMemo>();
   JudgeOptions options_;
   std::optional<Judge> judge_;
   std::optional<Verdict> case_verdict_;
