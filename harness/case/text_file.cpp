@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 namespace kv {
 namespace {
@@ -73,25 +72,30 @@ Result<std::string> read_text_file(const std::string& path, uint64_t bytes_max) 
   const auto refuse = [&](std::string_view why) {
     return bad_input(fmt::format("{}: {}", path, why));
   };
-  std::error_code ignored;
-  const auto status = std::filesystem::status(path, ignored);
-  if (!std::filesystem::exists(status)) return refuse("no such file");
-  if (!std::filesystem::is_regular_file(status)) return refuse("expected a regular file");
+  // Looked at before it is opened: to open a pipe would wait for its other end.
+  struct stat status = {};
+  if (stat(path.c_str(), &status) != 0) return refuse("no such file");
+  if (!S_ISREG(status.st_mode)) return refuse("expected a regular file");
   const auto too_long = [&] {
     return refuse(fmt::format("expected at most {} bytes, got more", bytes_max));
   };
-  const uint64_t size = std::filesystem::file_size(path, ignored);
-  if (!ignored && size > bytes_max) return too_long();  // before any of it is read
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return refuse(fmt::format("cannot open: {}", std::strerror(errno)));
-  std::string text;
-  char block[65536];
-  while (file.read(block, sizeof block), file.gcount() > 0) {
-    text.append(block, static_cast<size_t>(file.gcount()));
-    if (text.size() > bytes_max) return too_long();
+  const auto size = static_cast<uint64_t>(status.st_size);
+  if (size > bytes_max) return too_long();  // before any of it is read
+  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.fd < 0) return refuse(fmt::format("cannot open: {}", std::strerror(errno)));
+  // It may have grown since, or not know its size, as those of /proc.
+  std::string text(size + 1, 0);
+  for (size_t done = 0;;) {
+    const ssize_t got = read(file.fd, text.data() + done, text.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return refuse("cannot read");
+    done += static_cast<size_t>(got);
+    if (done > bytes_max) return too_long();
+    if (got > 0 && done == text.size()) text.resize(2 * text.size() + 4096);
+    if (got > 0) continue;
+    text.resize(done);
+    return text;
   }
-  if (file.bad()) return refuse("cannot read");
-  return text;
 }
 
 Result<void> write_text_file(const std::string& path, std::string_view text) {

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <deque>
-#include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
 
-#include "harness/case/json.h"
 #include "harness/certify/history_examine.h"
 #include "harness/certify/interrupt.h"
 #include "harness/certify/run_folder.h"
@@ -16,7 +14,10 @@
 namespace kv {
 namespace {
 
-constexpr uint64_t kKeptBytesMax = uint64_t{256} << 20;  // of results; the other cases run again
+constexpr uint64_t kKeptBytesMax = uint64_t{64} << 20;  // of results; a larger case runs again
+/// To start a worker and to read the kernels of a library costs as much as 60 small cases.
+constexpr uint32_t kProcessCasesMax = 4096;
+constexpr size_t kKeptMax = 4;  // runs whose related cases are still to come
 
 /// The rest of the oldest case of the runner: its operations go to `take`.
 Result<RunEnd> run_rest(CaseRunner& runner, const std::function<void(const OpObservation&)>& take) {
@@ -27,31 +28,29 @@ Result<RunEnd> run_rest(CaseRunner& runner, const std::function<void(const OpObs
   }
 }
 
-/// Runs of cases that come again with a relation, by the case without it.
+/// The latest runs of cases that come again with a relation.
 class KeptRuns {
  public:
   void keep(const Case& c, BaseRun run) {
-    const std::string key = case_to_json(c);
-    const uint64_t bytes = key.size() + run.bytes();
-    if (bytes_ + bytes > kKeptBytesMax) return;
-    if (runs_.emplace(key, std::move(run)).second) bytes_ += bytes;
+    if (run.bytes() > kKeptBytesMax) return;
+    runs_.emplace_back(c, std::move(run));
+    if (runs_.size() > kKeptMax) runs_.pop_front();
   }
   /// The run of a case but for its relation, which is then forgotten.
   std::optional<BaseRun> take(Case c) {
     if (runs_.empty() || c.exec.relation.empty()) return std::nullopt;
     c.exec.relation.clear();
     c.exec.relation_seed = 0;
-    const auto found = runs_.find(case_to_json(c));
+    const auto found =
+        std::ranges::find_if(runs_, [&](const auto& kept) { return kept.first == c; });
     if (found == runs_.end()) return std::nullopt;
     std::optional<BaseRun> run = std::move(found->second);
-    bytes_ -= found->first.size() + run->bytes();
     runs_.erase(found);
     return run;
   }
 
  private:
-  std::map<std::string, BaseRun> runs_;
-  uint64_t bytes_ = 0;
+  std::deque<std::pair<Case, BaseRun>> runs_;
 };
 
 /// A pair whose case ran before, where it did; the image is then all that runs.
@@ -79,6 +78,7 @@ RunnerOptions runner_options(const BenchOptions& bench, const std::string& folde
   options.plugin_path = bench.plugin_path.empty() ? default_plugin_path() : bench.plugin_path;
   options.executable = bench.executable;
   options.folder = folder;
+  options.process_cases_max = kProcessCasesMax;
   options.silence_max = std::chrono::milliseconds(static_cast<int64_t>(bench.call_seconds * 1000));
   options.memory_bytes_max = bench.memory_mib << 20;
   options.checks = bench.checks;

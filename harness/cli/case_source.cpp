@@ -15,23 +15,29 @@ namespace {
 
 /// Shorter runs do not hold the array, whose search costs a quarter of a second.
 constexpr uint64_t kCoverWorthIt = 80;
+/// So many files come between a file and itself with a relation: its run has ended by then, and
+/// need not be made again.
+constexpr size_t kRelatedLag = 1;
 
 }  // namespace
 
 Result<std::optional<SourcedCase>> CaseSource::next() {
   if (options_.exhaustive) return next_small();
-  while (file_ < options_.files.size()) {
-    const std::string& path = options_.files[file_++];
-    KV_ASSIGN_OR_RETURN(Case c, load_checked_case(path));
-    if (c.engine.has_value() == options_.engine) {
-      return std::optional(SourcedCase{std::move(c), path});
-    }
+  if (related_.size() > kRelatedLag || (file_ == options_.files.size() && !related_.empty())) {
+    SourcedCase related{std::move(related_.front()), ""};
+    related_.pop_front();
+    return std::optional(std::move(related));
   }
-  while (related_ < options_.files.size() && !options_.engine) {
-    const size_t number = related_++;
-    KV_ASSIGN_OR_RETURN(Case c, load_checked_case(options_.files[number]));
-    if (!c.engine && c.exec.relation.empty() && relate(c, options_.seed + number, options_.seed))
-      return std::optional(SourcedCase{std::move(c), ""});
+  while (file_ < options_.files.size()) {
+    const size_t number = file_++;
+    const std::string& path = options_.files[number];
+    KV_ASSIGN_OR_RETURN(Case c, load_checked_case(path));
+    if (c.engine.has_value() != options_.engine) continue;
+    Case related = c;
+    if (!c.engine && c.exec.relation.empty() &&
+        relate(related, options_.seed + number, options_.seed))
+      related_.push_back(std::move(related));
+    return std::optional(SourcedCase{std::move(c), path});
   }
   const bool late = options_.is_late && options_.is_late();
   const bool enough = drawn_ >= options_.drawn_max && again_.empty();

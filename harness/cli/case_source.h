@@ -1,13 +1,14 @@
-// Purpose: the cases of a campaign, one after another: the corpus, the corpus again with a relation
-// for each file (the seed says which), then drawn ones, the covering array first when drawn_max
-// holds it.
-// Contract: files of the other level are left out. Drawn case number i is a pure function of (seed,
-// i, drawing options), whatever was asked for before; those of the covering array force no variant,
-// for they are to be judged. Small cases have the numbers that gen/small_cases.h gives them.
-// Example: CaseSource source({.files = corpus_files("corpus"), .seed = 1, .drawn_max = 500});
+// Purpose: the cases of a campaign, one after another: the corpus, each file soon followed by
+// itself with a relation (the seed says which), then drawn ones, the covering array first when
+// drawn_max holds it. Contract: files of the other level are left out. Drawn case number i is a
+// pure function of (seed, i, drawing options), whatever was asked for before; those of the covering
+// array force no variant, for they are to be judged. Small cases have the numbers that
+// gen/small_cases.h gives them. Example: CaseSource source({.files = corpus_files("corpus"), .seed
+// = 1, .drawn_max = 500});
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <set>
@@ -62,7 +63,7 @@ class CaseSource {
 
   SourceOptions options_;
   size_t file_ = 0;
-  size_t related_ = 0;  // files replayed with a relation
+  std::deque<Case> related_;  // files that are still to come with a relation
   uint64_t drawn_ = 0;
   bool looked_for_cover_ = false;
   std::vector<uint64_t> cover_;  // the numbers of its cases; empty: the run is too short for it
