@@ -30,7 +30,8 @@ printf 'oss_fuzz: %s build of %s with %s, flags: %s\n' "$sanitizer" "${root#"$SR
 build=$WORK/kverify
 cmake -S "$root" -B "$build" -G Ninja -DKV_NVCC="$("$root/ci/setup" --nvcc)" \
   -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_C_FLAGS="$cflags" \
-  -DCMAKE_CXX_FLAGS="$cxxflags" -DKV_FUZZ_CLANG="$(command -v "$cxx")" -DKV_FUZZ_ENGINE="$engine" > "$WORK/log" ||
+  -DCMAKE_CXX_FLAGS="$cxxflags" -DKV_FUZZ_CLANG="$(command -v "$cxx")" \
+  -DKV_FUZZ_ENGINE="$engine" > "$WORK/log" ||
   { cat "$WORK/log"; exit 3; }
 ninja -C "$build" -j "${KV_JOBS:-$(nproc)}" --quiet fuzz_targets
 
