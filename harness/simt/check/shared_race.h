@@ -24,6 +24,12 @@
 
 namespace kv::simt {
 
+/// What is certainly ordered before an access of a warp: every stamp up to `floor`, and of its own
+/// lanes those up to `met`, when they met the last time. A fence moves the clock on, not these.
+struct Ordered {
+  uint32_t floor, met;
+};
+
 struct WarpClock {
   static constexpr uint32_t kClockShift = 13, kClockMax = (1u << 19) - 2;
   static constexpr uint32_t kStrong = 1u << 12;
@@ -37,6 +43,9 @@ struct WarpClock {
   uint32_t fenced[32] = {};  // what a strong write publishes
   uint32_t fence_clock = 0;  // of the last fence since a barrier; 0: none
 
+  KV_INLINE Ordered ordered() const {
+    return {floor, seen[base >> 6 & 31] << kClockShift | kCodeMask};
+  }
   uint32_t clock() const { return base >> kClockShift; }
   uint32_t warp() const { return base >> 6 & 31; }
   /// Stamp of lane 0 for a strong write: with a fence before it, it is part of what it publishes.
@@ -74,23 +83,21 @@ KV_INLINE Stamps unsettled(Stamps stamps, Stamps mine, Stamps low) {
   return (stamps > low) & (stamps != mine);
 }
 
-/// Those of the same warp before its lanes met the last time: `floor` does not say it while other
-/// warps are behind.
-KV_INLINE Stamps met_since(Stamps stamps, Stamps mine) {
+/// Those of the same warp before its lanes met: `floor` does not say it while others are behind.
+KV_INLINE Stamps met_since(Stamps stamps, Stamps mine, uint32_t met) {
   const Stamps other_warp = (stamps ^ mine) & (WarpClock::kWarpField | WarpClock::kWarps);
-  return (other_warp == 0) & (stamps >> WarpClock::kClockShift < mine >> WarpClock::kClockShift);
+  return (other_warp == 0) & (stamps <= all_stamps(met));
 }
-KV_INLINE bool met_since(uint32_t stamp, uint32_t me) {
-  return ((stamp ^ me) & (WarpClock::kWarpField | WarpClock::kWarps)) == 0 &&
-         stamp >> WarpClock::kClockShift < me >> WarpClock::kClockShift;
+KV_INLINE bool met_since(uint32_t stamp, uint32_t me, uint32_t met) {
+  return ((stamp ^ me) & (WarpClock::kWarpField | WarpClock::kWarps)) == 0 && stamp <= met;
 }
-KV_INLINE bool is_unsettled(uint32_t stamp, uint32_t me, uint32_t floor) {
-  return stamp > floor && stamp != me && !met_since(stamp, me);
+KV_INLINE bool is_unsettled(uint32_t stamp, uint32_t me, Ordered before) {
+  return stamp > before.floor && stamp != me && !met_since(stamp, me, before.met);
 }
 
 /// Settles a read of four granules by lanes `mine`: true if some writer is perhaps unordered.
-KV_INLINE bool read_four(const uint32_t* writers, uint32_t* readers, Stamps mine, uint32_t floor) {
-  const Stamps w = load_stamps(writers), r = load_stamps(readers), low = all_stamps(floor);
+KV_INLINE bool read_four(const uint32_t* writers, uint32_t* readers, Stamps mine, Ordered before) {
+  const Stamps w = load_stamps(writers), r = load_stamps(readers), low = all_stamps(before.floor);
   const Stamps bad = unsettled(w, mine, low);
   if (!any_set(bad | unsettled(r, mine, low))) {
     store_stamps(readers, mine);
@@ -98,42 +105,42 @@ KV_INLINE bool read_four(const uint32_t* writers, uint32_t* readers, Stamps mine
   }
   const Stamps x = r ^ mine;
   const Stamps other_warp = (x & (WarpClock::kWarpField | WarpClock::kWarps)) != 0;
-  const Stamps other_lane = (x >> WarpClock::kClockShift == 0) & ((x & 63) != 0);
+  const Stamps other_lane = (r > all_stamps(before.met)) & ((x & 63) != 0);
   const Stamps later = r > mine ? r : mine;
   Stamps next = mine | (other_lane & WarpClock::kLanes);
   next = other_warp ? (later | WarpClock::kWarps) : next;
   next = r <= low ? mine : next;
   store_stamps(readers, next);
-  return any_set(bad) && any_set(bad & ~met_since(w, mine));
+  return any_set(bad) && any_set(bad & ~met_since(w, mine, before.met));
 }
 
-KV_INLINE bool write_four(uint32_t* writers, const uint32_t* readers, Stamps mine, uint32_t floor) {
-  const Stamps w = load_stamps(writers), r = load_stamps(readers), low = all_stamps(floor);
+KV_INLINE bool write_four(uint32_t* writers, const uint32_t* readers, Stamps mine, Ordered before) {
+  const Stamps w = load_stamps(writers), r = load_stamps(readers), low = all_stamps(before.floor);
   const Stamps writing = unsettled(w, mine, low), reading = unsettled(r, mine, low);
-  if (any_set(writing | reading) &&
-      any_set((writing & ~met_since(w, mine)) | (reading & ~met_since(r, mine)))) {
+  if (any_set(writing | reading) && any_set((writing & ~met_since(w, mine, before.met)) |
+                                            (reading & ~met_since(r, mine, before.met)))) {
     return true;
   }
   store_stamps(writers, mine);
   return false;
 }
 
-KV_INLINE uint32_t next_reader(uint32_t r, uint32_t me, uint32_t floor) {
-  if (r <= floor) return me;
+KV_INLINE uint32_t next_reader(uint32_t r, uint32_t me, Ordered before) {
+  if (r <= before.floor) return me;
   const uint32_t x = r ^ me;
   if (x & (WarpClock::kWarpField | WarpClock::kWarps)) {
     return (r > me ? r : me) | WarpClock::kWarps;
   }
-  return x >> WarpClock::kClockShift == 0 && (x & 63) ? me | WarpClock::kLanes : me;
+  return r > before.met && (x & 63) ? me | WarpClock::kLanes : me;
 }
 
-KV_INLINE bool read_one(const uint32_t* writer, uint32_t* reader, uint32_t me, uint32_t floor) {
-  *reader = next_reader(*reader, me, floor);
-  return is_unsettled(*writer, me, floor);
+KV_INLINE bool read_one(const uint32_t* writer, uint32_t* reader, uint32_t me, Ordered before) {
+  *reader = next_reader(*reader, me, before);
+  return is_unsettled(*writer, me, before);
 }
 
-KV_INLINE bool write_one(uint32_t* writer, const uint32_t* reader, uint32_t me, uint32_t floor) {
-  if (is_unsettled(*writer, me, floor) || is_unsettled(*reader, me, floor)) return true;
+KV_INLINE bool write_one(uint32_t* writer, const uint32_t* reader, uint32_t me, Ordered before) {
+  if (is_unsettled(*writer, me, before) || is_unsettled(*reader, me, before)) return true;
   *writer = me;
   return false;
 }
@@ -178,14 +185,14 @@ KV_INLINE void open_chunk(SharedChunk* chunk, ChunkGranules granules, uint32_t m
 
 /// Settles an access to all of a chunk. True: it is split, or perhaps races; nothing is changed.
 template <bool kWrite>
-KV_INLINE bool touch_chunk(SharedChunk* chunk, uint32_t me, uint32_t floor, uint32_t oldest) {
+KV_INLINE bool touch_chunk(SharedChunk* chunk, uint32_t me, Ordered before, uint32_t oldest) {
   const uint32_t w = chunk->writer, r = chunk->reader;
-  if (is_unsettled(w, me, floor) || is_split(*chunk, oldest)) return true;
+  if (is_unsettled(w, me, before) || is_split(*chunk, oldest)) return true;
   if (kWrite) {
-    if (is_unsettled(r, me, floor)) return true;
+    if (is_unsettled(r, me, before)) return true;
     chunk->writer = me;
   } else {
-    chunk->reader = next_reader(r, me, floor);
+    chunk->reader = next_reader(r, me, before);
   }
   return false;
 }

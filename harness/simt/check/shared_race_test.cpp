@@ -17,12 +17,12 @@ class SharedRace : public ::testing::Test {
   }
   bool read(uint32_t warp, uint32_t lane) {
     const uint32_t me = warp_[warp].base + lane, writer = writer_;
-    const bool suspicious = read_one(&writer_, &reader_, me, warp_[warp].floor);
+    const bool suspicious = read_one(&writer_, &reader_, me, warp_[warp].ordered());
     return suspicious && warp_[warp].conflicts(writer, me);
   }
   bool write(uint32_t warp, uint32_t lane) {
     const uint32_t me = warp_[warp].base + lane;
-    if (!write_one(&writer_, &reader_, me, warp_[warp].floor)) return false;
+    if (!write_one(&writer_, &reader_, me, warp_[warp].ordered())) return false;
     const bool bad = warp_[warp].conflicts(writer_, me) || warp_[warp].conflicts(reader_, me);
     writer_ = me;
     return bad;
@@ -112,6 +112,12 @@ TEST_F(SharedRace, AFenceIsNoSyncOfLanes) {
   warp_[0].fence();
   EXPECT_TRUE(read(0, 1));
 }
+TEST_F(SharedRace, AReaderBeforeAFenceIsNotForgotten) {
+  EXPECT_FALSE(read(0, 0));
+  warp_[0].fence();
+  EXPECT_FALSE(read(0, 1));
+  EXPECT_TRUE(write(0, 1)) << "lane 0 has read and not met lane 1";
+}
 TEST_F(SharedRace, AFlagOrdersTheLanesOfItsWarp) {
   EXPECT_FALSE(write(0, 0));
   warp_[0].fence();
@@ -139,9 +145,10 @@ TEST_F(SharedRace, LanesThatHaveMetAreSettledAtOnce) {
   std::fill(writers, writers + 4, warp_[0].base);
   const auto settled = [&](uint32_t warp) {
     const Stamps mine = all_stamps(warp_[warp].base + 1);
-    const uint32_t floor = warp_[warp].floor;
-    return !read_one(writers, readers, mine[0], floor) &&
-           !read_four(writers, readers, mine, floor) && !write_four(writers, readers, mine, floor);
+    const Ordered before = warp_[warp].ordered();
+    return !read_one(writers, readers, mine[0], before) &&
+           !read_four(writers, readers, mine, before) &&
+           !write_four(writers, readers, mine, before);
   };
   EXPECT_FALSE(settled(0)) << "the lanes have not met";
   warp_[0].sync_lanes();
@@ -192,14 +199,14 @@ TEST(SharedRaceVectors, AgreeWithSingleGranules) {
           r4[g] = r1[g] = stamps[(j + 3 * g) % stamps.size()];
           mine[g] = warp.base + lane[g];
         }
-        const bool four = read_four(w4, r4, mine, warp.floor);
+        const bool four = read_four(w4, r4, mine, warp.ordered());
         bool any = false;
-        for (size_t g = 0; g < 4; ++g) any |= read_one(&w1[g], &r1[g], mine[g], warp.floor);
+        for (size_t g = 0; g < 4; ++g) any |= read_one(&w1[g], &r1[g], mine[g], warp.ordered());
         ASSERT_EQ(four, any);
         for (size_t g = 0; g < 4; ++g) ASSERT_EQ(r4[g], r1[g]) << k << " " << j << " " << g;
-        const bool blocked = write_four(w4, r4, mine, warp.floor);
+        const bool blocked = write_four(w4, r4, mine, warp.ordered());
         any = false;
-        for (size_t g = 0; g < 4; ++g) any |= write_one(&w1[g], &r1[g], mine[g], warp.floor);
+        for (size_t g = 0; g < 4; ++g) any |= write_one(&w1[g], &r1[g], mine[g], warp.ordered());
         ASSERT_EQ(blocked, any);
         for (size_t g = 0; g < 4 && !blocked; ++g) ASSERT_EQ(w4[g], w1[g]);
       }
@@ -213,19 +220,21 @@ class SharedChunks : public SharedRace {
  protected:
   template <bool kWrite>
   bool whole(uint32_t warp, uint32_t lane) {
-    const uint32_t me = warp_[warp].base + lane, floor = warp_[warp].floor;
-    if (!touch_chunk<kWrite>(&chunk_, me, floor, oldest_)) return false;
+    const uint32_t me = warp_[warp].base + lane;
+    const Ordered before = warp_[warp].ordered();
+    if (!touch_chunk<kWrite>(&chunk_, me, before, oldest_)) return false;
     if (!is_split(chunk_, oldest_)) return true;
     open_chunk(&chunk_, {writers_, readers_, 4}, me, oldest_);
-    return kWrite ? write_four(writers_, readers_, all_stamps(me), floor)
-                  : read_four(writers_, readers_, all_stamps(me), floor);
+    return kWrite ? write_four(writers_, readers_, all_stamps(me), before)
+                  : read_four(writers_, readers_, all_stamps(me), before);
   }
   template <bool kWrite>
   bool part(int granule, uint32_t warp, uint32_t lane) {
-    const uint32_t me = warp_[warp].base + lane, floor = warp_[warp].floor;
+    const uint32_t me = warp_[warp].base + lane;
+    const Ordered before = warp_[warp].ordered();
     open_chunk(&chunk_, {writers_, readers_, 4}, me, oldest_);
-    return kWrite ? write_one(writers_ + granule, readers_ + granule, me, floor)
-                  : read_one(writers_ + granule, readers_ + granule, me, floor);
+    return kWrite ? write_one(writers_ + granule, readers_ + granule, me, before)
+                  : read_one(writers_ + granule, readers_ + granule, me, before);
   }
   void block_barrier() {
     barrier();

@@ -73,7 +73,7 @@ void shared_race(const Access& a, const Target& t, const uint8_t* value) {
     // Strong only as long as all its readers are.
     const uint32_t r = b.readers[g];
     const bool all_strong = strong && (r <= a.w.clock.floor || (r & WarpClock::kStrong));
-    b.readers[g] = (next_reader(r, me, a.w.clock.floor) & ~WarpClock::kStrong) |
+    b.readers[g] = (next_reader(r, me, a.w.clock.ordered()) & ~WarpClock::kStrong) |
                    (all_strong ? WarpClock::kStrong : 0);
   }
 }

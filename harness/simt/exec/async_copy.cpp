@@ -64,12 +64,12 @@ void stamp_lane(Warp& w, const CopyBatch& batch, uint32_t lane) {
   const uint32_t to = batch.to[lane], first = to >> shift, granules = batch.bytes >> shift;
   if (w.launch->shared_chunks) {
     SharedChunk* const chunk = b.chunks + (to >> SharedChunk::kShift);
-    if (batch.bytes == 16 && !touch_chunk<true>(chunk, me, w.clock.floor, b.oldest)) return;
+    if (batch.bytes == 16 && !touch_chunk<true>(chunk, me, w.clock.ordered(), b.oldest)) return;
     open_chunks(w, to, batch.bytes);
   }
   bool bad = false;
   for (uint32_t g = 0; g < granules; ++g) {
-    bad |= write_one(b.writers + first + g, b.readers + first + g, me, w.clock.floor);
+    bad |= write_one(b.writers + first + g, b.readers + first + g, me, w.clock.ordered());
   }
   if (!bad) return;
   Access a{w, batch.ins, ptx::Space::kShared};

@@ -153,20 +153,20 @@ KV_INLINE void define(const Place& p, u32 mask) {
 // --- races; true means suspicious
 
 template <bool kWrite>
-KV_INLINE bool four_race(const Place& p, u32 at, Stamps mine, u32 floor) {
-  return kWrite ? write_four(p.writers + at, p.readers + at, mine, floor)
-                : read_four(p.writers + at, p.readers + at, mine, floor);
+KV_INLINE bool four_race(const Place& p, u32 at, Stamps mine, Ordered before) {
+  return kWrite ? write_four(p.writers + at, p.readers + at, mine, before)
+                : read_four(p.writers + at, p.readers + at, mine, before);
 }
 
 /// Granules [at, at + granules) of one lane.
 template <bool kWrite>
-KV_INLINE bool shared_granules_race(const Place& p, u32 at, u32 granules, u32 me, u32 floor) {
+KV_INLINE bool shared_granules_race(const Place& p, u32 at, u32 granules, u32 me, Ordered before) {
   bool bad = false;
   u32 g = 0;
-  for (; g + 4 <= granules; g += 4) bad |= four_race<kWrite>(p, at + g, all_stamps(me), floor);
+  for (; g + 4 <= granules; g += 4) bad |= four_race<kWrite>(p, at + g, all_stamps(me), before);
   for (; g < granules; ++g) {
-    bad |= kWrite ? write_one(p.writers + at + g, p.readers + at + g, me, floor)
-                  : read_one(p.writers + at + g, p.readers + at + g, me, floor);
+    bad |= kWrite ? write_one(p.writers + at + g, p.readers + at + g, me, before)
+                  : read_one(p.writers + at + g, p.readers + at + g, me, before);
   }
   return bad;
 }
@@ -184,13 +184,13 @@ KV_ATTEMPT shared_chunk_races(const Warp& w, const Place& p, u32 off, u32 me) {
   if (!is_split(p.shared_chunks[off >> SharedChunk::kShift], w.block->oldest)) return true;
   open_chunk_at(w, p, off);
   const u32 shift = w.launch->shared_shift;
-  return shared_granules_race<kWrite>(p, off >> shift, 16u >> shift, me, w.clock.floor);
+  return shared_granules_race<kWrite>(p, off >> shift, 16u >> shift, me, w.clock.ordered());
 }
 
 /// The same for 16 bytes of a lane, aligned.
 template <bool kWrite>
 KV_INLINE bool shared_chunk_race(const Warp& w, const Place& p, u32 off, u32 me) {
-  return touch_chunk<kWrite>(p.shared_chunks + (off >> SharedChunk::kShift), me, w.clock.floor,
+  return touch_chunk<kWrite>(p.shared_chunks + (off >> SharedChunk::kShift), me, w.clock.ordered(),
                              w.block->oldest) &&
          shared_chunk_races<kWrite>(w, p, off, me);
 }
@@ -208,7 +208,8 @@ KV_INLINE void open_chunks(const Warp& w, const Place& p, u32 mask) {
 
 template <u32 kBytes, bool kWrite>
 KV_INLINE bool shared_race(Warp& w, const Place& p, u32 mask) {
-  const u32 shift = w.launch->shared_shift, floor = w.clock.floor, base = w.clock.base;
+  const u32 shift = w.launch->shared_shift, base = w.clock.base;
+  const Ordered before = w.clock.ordered();
   const u32 granules = kBytes >> shift;
   bool bad = false;
   if (w.launch->shared_chunks) {
@@ -224,13 +225,13 @@ KV_INLINE bool shared_race(Warp& w, const Place& p, u32 mask) {
   if (granules == 1 && p.in_order) {
     const u32 first = p.off[0] >> shift;
     for (u32 l = 0; l < 32; l += 4) {
-      bad |= four_race<kWrite>(p, first + l, all_stamps(base + l) + Stamps{0, 1, 2, 3}, floor);
+      bad |= four_race<kWrite>(p, first + l, all_stamps(base + l) + Stamps{0, 1, 2, 3}, before);
     }
     return bad;
   }
   for (; mask; mask &= mask - 1) {
     const u32 l = u32(__builtin_ctz(mask));
-    bad |= shared_granules_race<kWrite>(p, p.off[l] >> shift, granules, base + l, floor);
+    bad |= shared_granules_race<kWrite>(p, p.off[l] >> shift, granules, base + l, before);
   }
   return bad;
 }
