@@ -32,6 +32,10 @@ using s64 = int64_t;
 using Words = __m512i;
 KV_INLINE Words load_words(const u32* from) { return _mm512_load_si512(from); }
 KV_INLINE void store_words(u32* to, Words v) { _mm512_store_si512(to, v); }
+KV_INLINE Words all_words(u32 value) { return _mm512_set1_epi32(int(value)); }
+KV_INLINE Words lane_numbers() {
+  return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
 #elif defined(__AVX2__)
 using Words = __m256i;
 KV_INLINE Words load_words(const u32* from) {

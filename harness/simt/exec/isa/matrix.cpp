@@ -145,19 +145,23 @@ KV_STEP aligned(Warp &w, const Ins *i) {
 /// would have to wait for the stores.
 KV_INLINE void fetch_rows(const u8 *base, const u32 *off, u32 *d) {
 #ifdef __AVX512BW__
-  const auto row = [&](int k) __attribute__((always_inline)) {
-    return _mm_loadu_si128(reinterpret_cast<const __m128i *>(base + off[k]));
-  };
-  const auto four = [&](int k) __attribute__((always_inline)) {
-    const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(row(k)), row(k + 1), 1);
-    const __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(row(k + 2)), row(k + 3), 1);
-    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-  };
-  store_words(d, four(0));
-  store_words(d + 16, four(4));
+  store_words(d, four_quads(base, off));
+  store_words(d + 16, four_quads(base, off + 4));
 #else
   for (int r = 0; r < 8; ++r) __builtin_memcpy(d + 4 * r, base + off[r], 16);
 #endif
+}
+
+/// Lanes 0 .. kLanes - 1 read 16 bytes each, for all lanes. True: suspicious.
+template <int kLanes>
+KV_INLINE bool matrix_race(Warp &w, const Place &p) {
+  const u32 me = w.clock.base | WarpClock::kLanes;
+#ifdef __AVX512BW__
+  if (settle_scattered<false, kLanes, false>(w, p.shared_chunks, p.off)) return false;
+#endif
+  bool bad = false;
+  for (int l = 0; l < kLanes; ++l) bad |= shared_chunk_race<false>(w, p, p.off[l], me);
+  return bad;
 }
 
 /// Rows of 16 bytes at the addresses of lanes 0 .. 8 n - 1; matrix k goes to
@@ -174,12 +178,7 @@ KV_ATTEMPT load_matrices(Warp &w, const Ins *i) {
     for (int l = 0; l < 8 * kCount; ++l) all &= lane_bits<16>(p.bits, p.off[l]);
     if (all != 0xffff) return false;
   }
-  if (w.launch->check_shared_race) {
-    const u32 me = w.clock.base | WarpClock::kLanes;
-    bool bad = false;
-    for (int l = 0; l < 8 * kCount; ++l) bad |= shared_chunk_race<false>(w, p, p.off[l], me);
-    if (bad) return false;
-  }
+  if (w.launch->check_shared_race && matrix_race<8 * kCount>(w, p)) return false;
   for (int k = 0; k < kCount; ++k) {
     u32 *d = slot<u32>(w, i->r[k]);
     fetch_rows(p.base, p.off + 8 * k, d);

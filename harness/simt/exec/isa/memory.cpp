@@ -25,6 +25,25 @@ struct Element<4> {
   using Type = u32;
 };
 
+#ifdef __AVX512BW__
+/// Four words of each lane, in vectors as wide as those that are loaded later.
+KV_INLINE void fetch_quads(const Place& p, u32 (&t)[4][32]) {
+  for (int l = 0; l < 32; l += 16) {
+    Words quads[4];
+    for (int k = 0; k < 4; ++k) {
+      quads[k] = p.in_order ? _mm512_loadu_si512(p.base + p.off[l + 4 * k])
+                            : four_quads(p.base, p.off + l + 4 * k);
+    }
+    for (int k = 0; k < 4; ++k) {
+      const Words from = _mm512_add_epi32(_mm512_slli_epi32(lane_numbers(), 2), all_words(k));
+      const Words low = _mm512_permutex2var_epi32(quads[0], from, quads[1]);
+      const Words high = _mm512_permutex2var_epi32(quads[2], from, quads[3]);
+      store_words(t[k] + l, _mm512_inserti64x4(low, _mm512_castsi512_si256(high), 1));
+    }
+  }
+}
+#endif
+
 template <int W, int N>
 KV_INLINE void fetch(Warp& w, const Ins* i, const Place& p) {
   using T = typename Element<W>::Type;
@@ -53,7 +72,11 @@ KV_INLINE void fetch(Warp& w, const Ins* i, const Place& p) {
     return;
   }
   alignas(64) R t[N][32];
-#ifdef __SSE2__
+#if defined(__AVX512BW__)
+  if constexpr (W == 4 && N == 4) {
+    fetch_quads(p, t);
+  } else
+#elif defined(__SSE2__)
   if constexpr (W == 4 && N == 4) {
     for (int l = 0; l < 32; l += 4) {
       __m128 x0 = _mm_loadu_ps(reinterpret_cast<const float*>(p.base + p.off[l]));

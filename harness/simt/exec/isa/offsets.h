@@ -8,10 +8,6 @@ namespace kv::simt::KV_ISA {
 namespace {
 
 #ifdef __AVX512BW__
-KV_INLINE Words all_words(u32 value) { return _mm512_set1_epi32(int(value)); }
-KV_INLINE Words lane_numbers() {
-  return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-}
 KV_INLINE bool words_equal(const u32* off, Words low, Words high) {
   return (_mm512_cmpneq_epi32_mask(load_words(off), low) |
           _mm512_cmpneq_epi32_mask(load_words(off + 16), high)) == 0;
@@ -92,6 +88,18 @@ KV_INLINE bool relative(const u64* a, u64 k, u32 mask, u32 filler, u32* off) {
   return high >> 31 == 0;
 #endif
 }
+
+#ifdef __AVX512BW__
+/// 16 bytes from each of four offsets.
+KV_INLINE Words four_quads(const u8* base, const u32* off) {
+  const auto quad = [&](int k) __attribute__((always_inline)) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(base + off[k]));
+  };
+  const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(quad(0)), quad(1), 1);
+  const __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(quad(2)), quad(3), 1);
+  return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+#endif
 
 }  // namespace
 }  // namespace kv::simt::KV_ISA

@@ -6,6 +6,7 @@
 #include "harness/simt/exec/cold.h"
 #include "harness/simt/exec/isa/lanes.h"
 #include "harness/simt/exec/isa/offsets.h"
+#include "harness/simt/exec/isa/stamps512.h"
 #include "harness/simt/memory/extent.h"
 #include "harness/simt/memory/layout.h"
 
@@ -206,12 +207,30 @@ KV_INLINE void open_chunks(const Warp& w, const Place& p, u32 mask) {
   }
 }
 
+/// Reads of one address by the lanes of `mask`: the first two and the last leave what all would.
+template <u32 kBytes>
+KV_INLINE bool together_race(Warp& w, const Place& p, u32 mask) {
+  const u32 shift = w.launch->shared_shift, first = p.off[0] >> shift, rest = mask & (mask - 1);
+  const u32 lanes[] = {u32(__builtin_ctz(mask)), u32(__builtin_ctz(rest ? rest : mask)),
+                       31 - u32(__builtin_clz(mask))};
+  if (w.launch->shared_chunks) open_chunk_at(w, p, p.off[0]);
+  bool bad = false;
+  for (const u32 l : lanes) {
+    bad |= shared_granules_race<false>(p, first, kBytes >> shift, w.clock.base + l, w.clock.floor);
+  }
+  return bad;
+}
+
 template <u32 kBytes, bool kWrite>
 KV_INLINE bool shared_race(Warp& w, const Place& p, u32 mask) {
   const u32 shift = w.launch->shared_shift, base = w.clock.base;
   const Ordered before = w.clock.ordered();
   const u32 granules = kBytes >> shift;
   bool bad = false;
+#ifdef __AVX512BW__
+  if (mask == ~0u && settle_lanes<kBytes, kWrite>(w, p.off, p.in_order)) return false;
+#endif
+  if (!kWrite && kBytes < 16 && p.together) return together_race<kBytes>(w, p, mask);
   if (w.launch->shared_chunks) {
     if (kBytes == 16) {
       for (; mask; mask &= mask - 1) {

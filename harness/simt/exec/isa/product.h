@@ -36,6 +36,10 @@ struct SixteenBit {
   static constexpr u32 kKind = F::kKind;
   KV_INLINE static void row(const u32 *words, double *out) {
     const EightFloats x = F::eight(words);
+#ifdef __AVX512BW__
+    _mm512_storeu_pd(out, _mm512_cvtps_pd(__m256(x)));
+    return;
+#endif
     const EightDoubles y = __builtin_convertvector(x, EightDoubles);
     __builtin_memcpy(out, &y, sizeof y);
   }
@@ -105,7 +109,19 @@ using E5m2 = OneByOne<E5m2Value, 4>;
 
 /// Bit g of 7: rows g and g + 1 of a register differ. A row is four lanes.
 struct RowsDiffer {
-#ifdef __AVX2__
+#if defined(__AVX512BW__)
+  u32 lanes = 0;  // those that differ from the lane four further
+  KV_INLINE void add(const u32 *words) {
+    const Words x = load_words(words), y = load_words(words + 16);
+    lanes |= _mm512_cmpneq_epi32_mask(x, _mm512_alignr_epi32(y, x, 4)) |
+             u32(_mm512_mask_cmpneq_epi32_mask(0xfff, y, _mm512_alignr_epi32(y, y, 4))) << 16;
+  }
+  KV_INLINE u32 mask() const {
+    u32 rows = 0;
+    for (int g = 0; g < 7; ++g) rows |= u32((lanes >> (4 * g) & 15) != 0) << g;
+    return rows;
+  }
+#elif defined(__AVX2__)
   __m256i difference[4] = {};
   KV_INLINE void add(const u32 *words) {
     const auto at = [&](int k) __attribute__((always_inline)) {

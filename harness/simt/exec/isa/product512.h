@@ -141,16 +141,11 @@ KV_INLINE void multiply_halves(const HalfOfRows &upper, const HalfOfRows &lower,
 
 /// How many rows at the front of eight are enough for C, too.
 KV_INLINE int distinct_rows(const HalfOfRows &m, u32 different) {
-  int rows = distinct_rows(different);
+  const int rows = distinct_rows(different);
   if (rows == 8) return rows;
-  __mmask16 low = 0, high = 0;
-  for (const float *c : m.c) {
-    const __m512i x = _mm512_load_si512(c), y = _mm512_load_si512(c + 16);
-    low |= _mm512_cmpneq_epi32_mask(x, _mm512_alignr_epi32(y, x, 4));
-    high |= _mm512_mask_cmpneq_epi32_mask(0xfff, y, _mm512_alignr_epi32(y, y, 4));
-  }
-  const u32 lanes = u32(low) | u32(high) << 16;
-  const int of_c = lanes ? (31 - __builtin_clz(lanes)) / 4 + 2 : 1;
+  RowsDiffer differ;
+  for (const float *c : m.c) differ.add(reinterpret_cast<const u32 *>(c));
+  const int of_c = differ.lanes ? (31 - __builtin_clz(differ.lanes)) / 4 + 2 : 1;
   return rows > of_c ? rows : of_c;
 }
 
