@@ -2,6 +2,7 @@
 // 0x7ff8000000000000 (f64). An approximate instruction computes its function in double and then
 // takes the float that the launch's rounding profile asks for, inside the documented bound.
 #include "harness/simt/exec/isa/exponential512.h"
+#include "harness/simt/exec/isa/extremum.h"
 #include "harness/simt/exec/isa/lanes.h"
 #include "harness/simt/exec/math/approximate.h"
 #include "harness/simt/exec/math/fma64.h"
@@ -74,21 +75,15 @@ constexpr auto kSqrtTo = [](float a) {
   return out<kFtz, false>(round_to_float(__builtin_sqrt(double(in<kFtz>(a))), kMode));
 };
 
-enum class Pick { kMin, kMax };
-/// One NaN loses against a number; +0 is above -0. `kNan`: NaN wins.
-template <Pick kPick, bool kFtz, bool kNan>
-KV_INLINE u32 pick(float p, float q) {
-  const float a = in<kFtz>(p), b = in<kFtz>(q);
-  const u32 x = bits_of(a), y = bits_of(b);
-  const u32 equal = kPick == Pick::kMax ? (x & y) : (x | y);
-  const u32 ordered = (kPick == Pick::kMax ? a > b : a < b) ? x : y;
-  const u32 numbers = a == b ? equal : ordered;
-  if (kNan) return a == a && b == b ? numbers : kNanBits;
-  const u32 one = a == a ? x : (b == b ? y : kNanBits);
-  return a == a && b == b ? numbers : one;
-}
 template <Pick kPick, bool kFtz, bool kNan>
 constexpr auto kPickOne = [](float a, float b) { return pick<kPick, kFtz, kNan>(a, b); };
+#ifdef __AVX512BW__
+template <Pick kPick, bool kFtz, bool kNan>
+constexpr Handler kPickHandler = map_words2<pick_words<kPick, kFtz, kNan>>;
+#else
+template <Pick kPick, bool kFtz, bool kNan>
+constexpr Handler kPickHandler = map2<kPickOne<kPick, kFtz, kNan>, u32, float, float>;
+#endif
 template <Pick kPick, bool kFtz, bool kNan>
 constexpr auto kPickXorsign = [](float a, float b) {
   const u32 sign = (bits_of(a) ^ bits_of(b)) & 0x80000000;
@@ -280,10 +275,10 @@ constexpr auto kPick64 = [](double a, double b) {
   }
 
 #define KV_MIN_MAX(name, which)                                                                    \
-  {name ".f32", "2=22", Taint::kAll, f2<kPickOne<which, false, false>>},                           \
-      {name ".ftz.f32", "2=22", Taint::kAll, f2<kPickOne<which, true, false>>},                    \
-      {name ".NaN.f32", "2=22", Taint::kAll, f2<kPickOne<which, false, true>>},                    \
-      {name ".ftz.NaN.f32", "2=22", Taint::kAll, f2<kPickOne<which, true, true>>},                 \
+  {name ".f32", "2=22", Taint::kAll, kPickHandler<which, false, false>},                           \
+      {name ".ftz.f32", "2=22", Taint::kAll, kPickHandler<which, true, false>},                    \
+      {name ".NaN.f32", "2=22", Taint::kAll, kPickHandler<which, false, true>},                    \
+      {name ".ftz.NaN.f32", "2=22", Taint::kAll, kPickHandler<which, true, true>},                 \
       {name ".xorsign.abs.f32", "2=22", Taint::kAll, f2<kPickXorsign<which, false, false>>},       \
       {name ".ftz.xorsign.abs.f32", "2=22", Taint::kAll, f2<kPickXorsign<which, true, false>>},    \
       {name ".NaN.xorsign.abs.f32", "2=22", Taint::kAll, f2<kPickXorsign<which, false, true>>},    \

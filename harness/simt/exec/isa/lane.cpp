@@ -72,7 +72,12 @@ KV_INLINE void shuffle(Warp& w, const Ins* i, u32 here) {
   if (i->mode == kButterfly && (i->flags & 1) && here == ~0u) {
     // The same constant for all lanes and whole-warp segments: a permutation.
     const u32 x = b[0] & 31;
-#ifdef __AVX2__
+#if defined(__AVX512BW__)
+    const Words low = load_words(a), high = load_words(a + 16);
+    const Words order = _mm512_xor_si512(lane_numbers(), all_words(x));
+    store_words(t, _mm512_permutex2var_epi32(low, order, high));
+    store_words(t + 16, _mm512_permutex2var_epi32(high, order, low));
+#elif defined(__AVX2__)
     const __m256i order =
         _mm256_xor_si256(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(int(x & 7)));
     for (u32 k = 0; k < 32; k += 8) {
