@@ -36,7 +36,7 @@ class Coalescer {
 
   void run() {
     const std::vector<uint32_t> moves = find_moves();
-    if (moves.empty()) return;
+    if (moves.empty() || count_ > kRegistersMax) return;
     find_conflicts();
     bool merged = false;
     for (uint32_t k : moves) merged |= merge(lowered_.steps[k]);
@@ -44,6 +44,9 @@ class Coalescer {
   }
 
  private:
+  /// Conflicts are a square of bits.
+  static constexpr uint32_t kRegistersMax = 8192;
+
   bool is_move(const Step& s) const {
     return (s.run == move32_ || s.run == move64_) && s.guard < 0 && !s.control && !s.elsewhere &&
            s.destinations[0] != s.sources[0] && !fixed_[s.destinations[0]] && !fixed_[s.sources[0]];

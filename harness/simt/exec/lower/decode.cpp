@@ -187,9 +187,14 @@ Result<Prepared> prepare(const LowerInput& input, const ProbePlan& probes,
   if (probes.bits & probe_bits::kDigest) return p;
   hoist_invariants(p.lowered, p.file.live_at_entry, input.kernel->parameter_bytes);
   coalesce_moves(p.lowered, p.file.live_at_entry);
-  const uint32_t registers = p.file.registers;
-  KV_ASSIGN_OR_RETURN(p.file, allocate_registers(p.lowered));
-  p.file.registers = registers;
+  Result<RegisterFile> file = allocate_registers(p.lowered);
+  if (file.ok()) {
+    const uint32_t registers = p.file.registers;
+    p.file = std::move(file).value();
+    p.file.registers = registers;
+  } else {  // values that are kept take more room
+    KV_ASSIGN_OR_RETURN(p.lowered, lower(input, where));
+  }
   return p;
 }
 

@@ -57,7 +57,8 @@ class Hoister {
   }
 
   void run() {
-    for (bool found = true; found;) {  // a loop's end may come before its head in the code
+    bool found = true;  // something that a step earlier in the code may wait for
+    for (int pass = 0; found && pass < kPassesMax; ++pass) {
       found = false;
       for (uint32_t k = 0; k < lowered_.steps.size(); ++k) {
         Step& s = lowered_.steps[k];
@@ -79,6 +80,9 @@ class Hoister {
 
  private:
   static constexpr uint32_t kSeveral = 2;
+  // Limits, so that no code takes long: what they leave out stays where it is.
+  static constexpr int kPassesMax = 4;
+  static constexpr uint32_t kReachMax = 1024;  // steps in which a value is looked for
   /// What a step computes: its handler, what the handler is told, the sources.
   using Value = std::tuple<Handler, std::vector<int64_t>, std::vector<uint32_t>>;
 
@@ -181,7 +185,8 @@ class Hoister {
   /// In what follows in the block, up to another write. True if `from` is read there.
   bool rename(uint32_t k, uint32_t from, uint32_t to) {
     bool found = false;
-    while (!lowered_.steps[k].control && !leads_[++k]) {
+    const uint32_t last = k + kReachMax;
+    while (k < last && !lowered_.steps[k].control && !leads_[++k]) {
       Step& s = lowered_.steps[k];
       for (uint32_t& r : s.sources) {
         if (r != from) continue;

@@ -125,6 +125,22 @@ TEST_F(HoistTest, EqualValuesAreComputedOnce) {
   EXPECT_EQ(seen.out[3], uint32_t(-7 * -7 + 7 + 13));
 }
 
+TEST_F(HoistTest, CodeFromLastToFirstIsNotSearchedForEver) {
+  // Each value waits for one that stands behind it; after some passes the rest stays.
+  std::string body = "bra b2;\n";
+  for (int k = 13; k >= 2; --k) {
+    const std::string number = std::to_string(k),
+                      before = k == 2 ? "%n" : "%r" + std::to_string(k - 1);
+    body += "b" + number + ": add.s32 %r" + number + ", " + before + ", " + number + ";\nbra " +
+            (k == 13 ? "out" : "b" + std::to_string(k + 1)) + ";\n";
+  }
+  body += "out: add.s32 %r1, %r13, %t;";
+  const size_t moved = moved_lines(body).size();
+  EXPECT_GT(moved, 1u);
+  EXPECT_LT(moved, 12u);
+  EXPECT_EQ(same(body, 10).out[3], 10u + 90u + 3u);
+}
+
 TEST_F(HoistTest, ClockAndLanesStay) {
   const std::string body =
       "mov.u32 %r2, %clock;\nactivemask.b32 %r3;\nxor.b32 %r4, %r2, %r2;\nadd.s32 %r1, %r4, %r3;";
