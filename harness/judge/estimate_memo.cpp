@@ -13,14 +13,16 @@ using reference::HeadEstimate;
 using reference::QueryRow;
 using reference::RowEstimate;
 
-/// Appends to bytes whose size is known before.
+/// Appends to bytes for which there is room.
 class Appender {
  public:
-  explicit Appender(std::vector<std::byte>& to) : to_(to) {}
+  explicit Appender(std::span<std::byte> room) : room_(room) {}
+  size_t left() const { return room_.size(); }
   template <class T, size_t kSize>
   void span(std::span<T, kSize> items) {
-    const auto bytes = std::as_bytes(items);
-    to_.insert(to_.end(), bytes.begin(), bytes.end());
+    if (items.empty()) return;
+    std::memcpy(room_.data(), items.data(), items.size_bytes());
+    room_ = room_.subspan(items.size_bytes());
   }
   template <class T>
   void value(const T& value) {
@@ -32,7 +34,7 @@ class Appender {
   }
 
  private:
-  std::vector<std::byte>& to_;
+  std::span<std::byte> room_;
 };
 
 void add_query(const QueryRow& row, size_t query_bytes, Appender& out) {
@@ -47,9 +49,23 @@ void add_query(const QueryRow& row, size_t query_bytes, Appender& out) {
   out.row(row.rotated.empty() ? row.query : nullptr, query_bytes);
 }
 
+/// At least as many bytes as add_inputs() writes.
+size_t room_for(const HeadBlock& block) {
+  const reference::HeadShape& s = block.shape;
+  const size_t key = size_t{s.dim_k} * dtype_bytes(s.kv_dtype);
+  const size_t value = size_t{s.dim_v} * dtype_bytes(s.kv_dtype);
+  size_t bytes = 64 + block.keys.size() * (key + value + 2) + block.key_scales.size_bytes() +
+                 block.value_scales.size_bytes();
+  for (const QueryRow& row : block.rows)
+    bytes += 64 + row.visible.size() + row.rotated.size_bytes() + row.rotated_error.size_bytes() +
+             size_t{s.dim_k} * dtype_bytes(s.query_dtype);
+  return bytes;
+}
+
 /// Every number that the estimate depends on, beside the setting.
 void add_inputs(const HeadBlock& block, std::vector<std::byte>& inputs) {
   const reference::HeadShape& s = block.shape;
+  inputs.resize(room_for(block));
   Appender out(inputs);
   out.value(block.rows.size());
   out.value(block.keys.size());
@@ -61,6 +77,7 @@ void add_inputs(const HeadBlock& block, std::vector<std::byte>& inputs) {
   const size_t value = size_t{s.dim_v} * dtype_bytes(s.kv_dtype);
   for (const std::byte* row : block.keys) out.row(row, key);
   for (const std::byte* row : block.values) out.row(row, value);
+  inputs.resize(inputs.size() - out.left());
 }
 
 /// The arrays of a row, in the order in which a note holds them.
@@ -85,7 +102,6 @@ const EstimateMemo::Note* EstimateMemo::find(const Setting& setting) const {
 const HeadEstimate& EstimateMemo::of(const Setting& setting, const HeadBlock& block,
                                      const Run& run) {
   if (notes_.empty() && !takes_notes_) return run();
-  inputs_.clear();
   add_inputs(block, inputs_);
   if (const Note* known = find(setting)) {
     ++hits_;
@@ -99,7 +115,7 @@ const HeadEstimate& EstimateMemo::of(const Setting& setting, const HeadBlock& bl
 void EstimateMemo::note(const Setting& setting, const HeadBlock& block,
                         const HeadEstimate& estimate) {
   Note& note = notes_.emplace_back(
-      Note{setting.shape, setting.declared, setting.rounded, inputs_, {}, estimate});
+      Note{setting.shape, setting.declared, setting.rounded, std::move(inputs_), {}, estimate});
   const size_t dims = block.shape.dim_v;
   constexpr size_t kArraysMax = 6;
   note.numbers.reserve(note.estimate.rows.size() * kArraysMax * dims);  // so that none moves

@@ -114,6 +114,7 @@ void HeadJudge::gather_queries(double sample) {
   const Shape& shape = view_.c.shape;
   const uint32_t group = shape.query_heads / shape.kv_heads;
   const size_t bytes = row_bytes(shape, TensorRole::kQuery);
+  elements_.reserve(size_t{work_.row->queries} * group);
   for (uint32_t q = 0; q < work_.row->queries; ++q) {
     const RowPlace place{work_.row, q, work_.first_token + q};
     const bool taken = sampled(view_.c, work_, place.token, sample);
@@ -125,6 +126,7 @@ void HeadJudge::gather_queries(double sample) {
     }
   }
   query_bytes_.resize(elements_.size() * bytes);
+  rows_.reserve(elements_.size());
   const Sequence& sequence = view_.timeline.sequence(work_.row->request);
   for (size_t r = 0; r < elements_.size(); ++r) {
     const int64_t slot = elements_[r].place.slot();
@@ -169,6 +171,8 @@ void HeadJudge::gather_keys() {
   const Sequence& sequence = view_.timeline.sequence(work_.row->request);
   const uint32_t page_slots = view_.c.pool.page_slots;
   const size_t key_slot = view_.pool.slot_bytes(false), value_slot = view_.pool.slot_bytes(true);
+  keys_.reserve(work_.row->kv_length);
+  values_.reserve(work_.row->kv_length);
   for (uint32_t s = 0; s < work_.row->kv_length;) {
     const PageId page = sequence.pages[s / page_slots];
     const std::byte* k = view_.pool.page({work_.layer, false, page}).data() +
