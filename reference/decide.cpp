@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "harness/core/wide.h"
 #include "reference/precise/numbers.h"
 
 namespace kv::reference {
@@ -40,7 +41,7 @@ struct HalfSteps {
   explicit HalfSteps(DType type)
       : lowest(power_of_two(grid_of(type).exponent_min)),
         of_binade(power_of_two(-grid_of(type).digits)) {}
-  double at(double x) const {
+  [[gnu::always_inline]] double at(double x) const {
     const uint64_t bits = std::bit_cast<uint64_t>(x);
     const double binade = std::bit_cast<double>(bits & 0x7ff0000000000000);
     // The lower neighbour of a power of two is twice as near.
@@ -142,24 +143,38 @@ double certain_limit(double ratio_max) {
   return std::max(0.0, (ratio_max - 0x1p-9) * (1 - 0x1p-9));
 }
 
+struct Certainty {
+  HalfSteps steps;
+  double limit;
+  /// 0: what first_in_question() asks is certain. As wide as the numbers that it is made of.
+  [[gnu::always_inline]] int64_t doubt(const FastRow& row, uint32_t j) const {
+    const double distance = std::fabs(row.got[j] - row.value[j]), bound = row.bound_low[j];
+    const double half = steps.at(row.got[j]) * (1 - 0x1p-20);
+    const double inward = bound - 2 * row.own_error[j], share = limit * bound;
+    const int64_t outside = distance < half + inward ? 0 : 1;
+    const int64_t larger = distance < half + (share > 0 ? share : 0.0) ? 0 : 1;
+    return outside | larger;
+  }
+};
+
+/// Of the first kTogether elements that are not certain all, or that are not there all.
+KV_WIDE uint32_t first_of_uncertain(const Certainty& certainty, const FastRow& row,
+                                    uint32_t first) {
+  uint32_t j = first;
+  for (; j + kTogether <= row.count; j += kTogether) {
+    int64_t doubts = 0;
+    for (uint32_t k = 0; k < kTogether; ++k) doubts |= certainty.doubt(row, j + k);
+    if (doubts != 0) break;
+  }
+  return j;
+}
+
 }  // namespace
 
 uint32_t first_in_question(const FastRow& row, uint32_t first, DType rounding, double ratio_max) {
-  const HalfSteps steps(rounding);
-  const double limit = certain_limit(ratio_max);
-  const auto certain = [&](uint32_t j) {
-    const double distance = std::fabs(row.got[j] - row.value[j]), bound = row.bound_low[j];
-    const double half = steps.at(row.got[j]) * (1 - 0x1p-20);
-    const double inward = bound - 2 * row.own_error[j];
-    return int{distance < half + inward} & int{distance < half + std::max(0.0, limit * bound)};
-  };
-  uint32_t j = first;
-  for (; j + kTogether <= row.count; j += kTogether) {
-    int all = 1;
-    for (uint32_t k = 0; k < kTogether; ++k) all &= certain(j + k);
-    if (!all) break;
-  }
-  while (j < row.count && certain(j)) ++j;
+  const Certainty certainty{HalfSteps(rounding), certain_limit(ratio_max)};
+  uint32_t j = first_of_uncertain(certainty, row, first);
+  while (j < row.count && certainty.doubt(row, j) == 0) ++j;
   return j;
 }
 
