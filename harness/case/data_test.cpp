@@ -84,17 +84,24 @@ TEST(FixedRow, EveryEncodingRoundsOnceToNearestEven) {
           ASSERT_EQ(got, encode_saturating(type, exact))
               << dtype_name(type) << " of " << exact << " with exponent " << exponent;
         }
+        if (type != DType::kF16) continue;
+        std::vector<std::byte> portable(out.size());
+        encode_f16_portably(row, portable);
+        ASSERT_EQ(portable, out) << "exponent " << exponent;
       }
     }
   }
 }
 
 TEST(RandomWords, WordsAreThoseOfPhilox) {
-  std::vector<uint32_t> words(96);
-  random_words(0x123456789abcdef0, words);
-  for (uint32_t i = 0; i < words.size(); ++i) {
-    const uint32_t group = i / 32, word = i % 32 / 8, lane = i % 8;
-    EXPECT_EQ(words[i], (Philox{0x123456789abcdef0}.block(0, group * 8 + lane)[word])) << i;
+  for (size_t way = 0; way < random_word_ways(); ++way) {
+    std::vector<uint32_t> words(96);
+    random_words(0x123456789abcdef0, words, way);
+    for (uint32_t i = 0; i < words.size(); ++i) {
+      const uint32_t group = i / 32, word = i % 32 / 8, lane = i % 8;
+      EXPECT_EQ(words[i], (Philox{0x123456789abcdef0}.block(0, group * 8 + lane)[word]))
+          << i << ", way " << way;
+    }
   }
 }
 

@@ -6,7 +6,9 @@
 #endif
 
 #include <bit>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "harness/core/check.h"
 #include "harness/core/wide.h"
@@ -83,7 +85,11 @@ KV_WIDE void encode_f16(const FixedRow& row, std::byte* out) {
 }
 
 bool converts_halves() {
-  static const bool does = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  static const bool does = [] {
+    const char* const wish = std::getenv("KVERIFY_CPU");
+    const bool portable = wish != nullptr && std::string_view(wish) == "portable";
+    return !portable && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  }();
   return does;
 }
 
@@ -103,6 +109,11 @@ void encode_8_bit(const FixedRow& row, DType type, std::byte* out) {
 }
 
 }  // namespace
+
+void encode_f16_portably(const FixedRow& row, std::span<std::byte> out) {
+  KV_CHECK(out.size() == size_t{row.size} * 2, "size of a row");
+  encode_f16(row, out.data());
+}
 
 void encode_row(const FixedRow& row, DType type, std::span<std::byte> out) {
   KV_CHECK(row.exponent >= 0 && row.exponent <= 12, "exponent of a fixed-point row");

@@ -30,5 +30,7 @@ static_assert(limits::kHeadDimMax % FixedRow::kGroup == 0);
 
 /// Rounds every element to `type` and writes it little endian; `out` is size * dtype_bytes long.
 void encode_row(const FixedRow& row, DType type, std::span<std::byte> out);
+/// The same for fp16 on a machine that does not convert it, or with KVERIFY_CPU=portable.
+void encode_f16_portably(const FixedRow& row, std::span<std::byte> out);
 
 }  // namespace kv

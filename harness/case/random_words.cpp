@@ -4,6 +4,10 @@
 #include <immintrin.h>
 #endif
 
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
 #include "harness/core/check.h"
 #include "harness/core/philox.h"
 
@@ -158,21 +162,18 @@ KV_AVX512 void sixteen_blocks512(uint64_t key, uint32_t first, uint32_t* out) {
 
 using SixteenBlocks = void (*)(uint64_t key, uint32_t first, uint32_t* out);
 
-/// The fastest that this machine has; nullptr: none.
-SixteenBlocks sixteen_at_once() {
-  static const SixteenBlocks chosen = [] {
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) {
-      return &sixteen_blocks512;
-    }
-    return __builtin_cpu_supports("avx2") ? &sixteen_blocks : nullptr;
-  }();
-  return chosen;
+std::vector<SixteenBlocks> find_ways() {
+  std::vector<SixteenBlocks> ways = {nullptr};
+  if (__builtin_cpu_supports("avx2")) ways.push_back(&sixteen_blocks);
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
+    ways.push_back(&sixteen_blocks512);
+  return ways;
 }
 
 #else
 
 using SixteenBlocks = void (*)(uint64_t key, uint32_t first, uint32_t* out);
-SixteenBlocks sixteen_at_once() { return nullptr; }
+std::vector<SixteenBlocks> find_ways() { return {nullptr}; }
 
 void eight_blocks(uint64_t key, uint32_t first, uint32_t* out) {
   for (uint32_t lane = 0; lane < 8; ++lane) {
@@ -183,12 +184,32 @@ void eight_blocks(uint64_t key, uint32_t first, uint32_t* out) {
 
 #endif
 
+/// How sixteen blocks are made at once, the plainest way (not at all) first.
+const std::vector<SixteenBlocks>& ways() {
+  static const std::vector<SixteenBlocks> found = find_ways();
+  return found;
+}
+
+size_t chosen_way() {
+  static const size_t chosen = [] {
+    const char* const wish = std::getenv("KVERIFY_CPU");
+    return wish != nullptr && std::string_view(wish) == "portable" ? 0 : ways().size() - 1;
+  }();
+  return chosen;
+}
+
 }  // namespace
 
+size_t random_word_ways() { return ways().size(); }
+
 void random_words(uint64_t key, std::span<uint32_t> words) {
+  random_words(key, words, chosen_way());
+}
+
+void random_words(uint64_t key, std::span<uint32_t> words, size_t way) {
   KV_CHECK(words.size() % 32 == 0, "random words come in groups of 32");
   size_t group = 0;
-  if (const SixteenBlocks sixteen = sixteen_at_once()) {
+  if (const SixteenBlocks sixteen = ways()[way]) {
     for (; (group + 2) * 32 <= words.size(); group += 2)
       sixteen(key, static_cast<uint32_t>(8 * group), words.data() + 32 * group);
   }
