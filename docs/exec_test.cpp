@@ -130,6 +130,19 @@ TEST_F(Exec, AProgramOfCuda12Runs) {
   EXPECT_SAYS(ran.err, "docs/scale_rows.cu:10");
 }
 
+/// Fails when a program finds another cuBLAS than the drop-in, which alone runs on the device.
+TEST_F(Exec, AProgramWithCublasRunsByItselfAndFromAScript) {
+  const std::string program = kBin + "multiply";
+  if (!fs::exists(program)) GTEST_SKIP() << "the drop-in was not built: no cuBLAS headers here";
+  const Ran good = run_kverify({"exec", "--", program});
+  EXPECT_EQ(good.status, 0) << good.err;
+  EXPECT_EQ(good.out, "8\n");
+  EXPECT_SAYS(good.err, "kverify: 0 findings in 1 launch ");
+  const Ran bad = run_kverify({"exec", "--", "/bin/sh", "-c", program + " faulty"});
+  EXPECT_EQ(bad.status, 1) << bad.err;
+  EXPECT_SAYS(bad.err, "undefined data: ");
+}
+
 TEST_F(Exec, TheProgramsOwnStatusIsPassedOn) {
   EXPECT_EQ(run_kverify({"exec", "--", "sh", "-c", kFixed + "; exit 9"}).status, 9);
   const Ran killed = run_kverify({"exec", "--", "sh", "-c", kFaulty + "; kill -9 $$"});

@@ -63,15 +63,28 @@ Result<std::string> find_device(const std::string& soname) {
                            ": build the target 'cudart_simt', or set KVERIFY_SIMT to its path");
 }
 
+/// What is loaded before the program's own libraries: the device, and the cuBLAS beside it for a
+/// program that needs one, wherever it says to look for it.
+std::string preloads(const std::string& device, const Result<ElfFacts>& program) {
+  constexpr const char* kCublas = "libcublas.so.13";
+  if (!program.ok() || std::ranges::count(program->needed, kCublas) == 0) return device;
+  const auto drop_in = std::filesystem::path(device).replace_filename(kCublas);
+  std::error_code error;
+  return std::filesystem::exists(drop_in, error) ? device + ":" + drop_in.string() : device;
+}
+
 /// The environment of the program: kverify's own, and what the CPU device reads.
-std::vector<std::string> environment_for(const ExecOptions& options, const std::string& device,
+std::vector<std::string> environment_for(const ExecOptions& options, std::string preload,
                                          const std::string& report) {
   std::vector<std::string> list;
-  std::string preload = device;
+  // Where libraries of the program, and programs that a script starts, find cuBLAS.
+  std::string folders = std::filesystem::path(preload.substr(0, preload.find(':'))).parent_path();
   for (char** variable = environ; *variable; ++variable) {
     const std::string_view text = *variable;
     if (text.starts_with("LD_PRELOAD=")) {
       preload += ":" + std::string(text.substr(std::strlen("LD_PRELOAD=")));
+    } else if (text.starts_with("LD_LIBRARY_PATH=") && !text.ends_with('=')) {
+      folders += ":" + std::string(text.substr(std::strlen("LD_LIBRARY_PATH=")));
     } else if (!text.starts_with("KV_SIMT_")) {
       list.emplace_back(text);
     }
@@ -83,6 +96,7 @@ std::vector<std::string> environment_for(const ExecOptions& options, const std::
     return path.empty() ? path : std::filesystem::absolute(path).string();
   };
   set("LD_PRELOAD", preload);
+  set("LD_LIBRARY_PATH", folders);
   set("KV_SIMT_REPORT_JSON", report);
   set("KV_SIMT_CHECKS", options.checks);
   set("KV_SIMT_SEED", std::to_string(options.seed));
@@ -304,16 +318,18 @@ Result<ExitCode> exec(const ExecOptions& options) {
   KV_ASSIGN_OR_RETURN(const std::string program, find_program(options.command.front()));
   std::string runtime;
   // A script, or another kind of machine's program: the system will say.
-  if (const auto facts = inspect_elf(program); facts.ok()) {
+  const auto facts = inspect_elf(program);
+  if (facts.ok()) {
     KV_ASSIGN_OR_RETURN(runtime, runtime_of_program(program, *facts));
   }
   KV_ASSIGN_OR_RETURN(const std::string device, find_device(runtime));
   KV_ASSIGN_OR_RETURN(const RunFolder folder, RunFolder::create());
   std::fflush(stdout);
-  KV_ASSIGN_OR_RETURN(const Ending ending,
-                      run_program(program, options.command,
-                                  environment_for(options, device, folder.path() + "/report"),
-                                  options.time_limit_s));
+  KV_ASSIGN_OR_RETURN(
+      const Ending ending,
+      run_program(program, options.command,
+                  environment_for(options, preloads(device, facts), folder.path() + "/report"),
+                  options.time_limit_s));
   KV_ASSIGN_OR_RETURN(const Reports reports, read_reports(folder.path()));
   if (!reports.refusal.is_null()) return refusal_of(reports.refusal);
   if (reports.findings.empty() && reports.processes == 0) return nothing_ran(program, ending);
