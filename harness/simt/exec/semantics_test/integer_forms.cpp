@@ -177,6 +177,39 @@ void dots(Forms& forms) {
   }
 }
 
+/// The carry between two words of 64 bits, and of a carry into a difference.
+void wide_carries(Forms& forms) {
+  using Unsigned = unsigned __int128;
+  struct Pair {
+    const char* text;
+    std::function<Unsigned(Unsigned, Unsigned)> define;
+  };
+  const Pair pairs[] = {
+      {"add.cc.u64 $0, $2, $4; addc.u64 $1, $3, $5;", [](Unsigned a, Unsigned b) { return a + b; }},
+      {"add.cc.s64 $0, $2, $4; addc.cc.s64 $1, $3, $5;",
+       [](Unsigned a, Unsigned b) { return a + b; }},
+      {"sub.cc.u64 $0, $2, $4; subc.cc.u64 $1, $3, $5;",
+       [](Unsigned a, Unsigned b) { return a - b; }},
+      {"mad.lo.cc.u64 $0, $2, $4, 0; madc.hi.cc.u64 $1, $2, $4, 0;",
+       [](Unsigned a, Unsigned b) { return Unsigned(uint64_t(a)) * uint64_t(b); }},
+      {"mad.lo.cc.u64 $0, $2, $4, $2; madc.hi.u64 $1, $2, $4, 0;",
+       [](Unsigned a, Unsigned b) { return Unsigned(uint64_t(a)) * uint64_t(b) + uint64_t(a); }},
+  };
+  for (const Pair& pair : pairs) {
+    forms.push_back({.text = pair.text,
+                     .to = {"u64", "u64"},
+                     .from = {"u64", "u64", "u64", "u64"},
+                     .define =
+                         [=](const uint64_t* s, Outcome* d) {
+                           const Unsigned got = pair.define(Unsigned(s[1]) << 64 | s[0],
+                                                            Unsigned(s[3]) << 64 | s[2]);
+                           d[0].want = uint64_t(got);
+                           d[1].want = uint64_t(got >> 64);
+                         },
+                     .section = "9.7.2"});
+  }
+}
+
 /// Carries through CC.CF: pairs of instructions on 64-bit numbers in halves.
 void carries(Forms& forms) {
   struct Pair {
@@ -214,6 +247,7 @@ void carries(Forms& forms) {
                          d[1].want = sum >> 32;
                        },
                    .section = "9.7.2.5"});
+  wide_carries(forms);
 }
 
 }  // namespace

@@ -128,10 +128,12 @@ void modifiers(Forms& forms) {
         load(std::string("ld.global") + modifier + ".v4.f32", global, ".global", "f32", 4, false));
   }
   for (const char* order : {"ld.volatile.global", "ld.relaxed.gpu.global", "ld.relaxed.cta.global",
-                            "ld.relaxed.sys.global", "ld.acquire.gpu.global", "ld.weak.global"}) {
+                            "ld.relaxed.sys.global", "ld.acquire.gpu.global", "ld.weak.global",
+                            "ld.acquire.cta.global", "ld.acquire.sys.global"}) {
     forms.push_back(load(std::string(order) + ".u32", global, ".global", "u32", 1, false));
     forms.push_back(load(std::string(order) + ".v2.b32", global, ".global", "b32", 2, false));
   }
+  forms.push_back(load("ld.mmio.relaxed.sys.global.u32", global, ".global", "u32", 1, false));
   for (const char* modifier : {".wb", ".cg", ".cs", ".wt", ".L1::evict_last", ".L1::no_allocate"}) {
     forms.push_back(
         store(std::string("st.global") + modifier + ".u32", global, ".global", "u32", 1));
@@ -139,8 +141,10 @@ void modifiers(Forms& forms) {
         store(std::string("st.global") + modifier + ".v4.f32", global, ".global", "f32", 4));
   }
   for (const char* order : {"st.volatile.global", "st.relaxed.gpu.global", "st.relaxed.sys.global",
-                            "st.release.gpu.global", "st.weak.global"}) {
+                            "st.release.gpu.global", "st.weak.global", "st.relaxed.cta.global",
+                            "st.release.cta.global", "st.release.sys.global"}) {
     forms.push_back(store(std::string(order) + ".u32", global, ".global", "u32", 1));
+    forms.push_back(store(std::string(order) + ".v2.u32", global, ".global", "u32", 2));
   }
   forms.push_back(load("ld.volatile.shared.u32", kShared, ".shared", "u32", 1, false));
   forms.push_back(load("ld.relaxed.cta.shared.u32", kShared, ".shared", "u32", 1, false));
@@ -268,17 +272,44 @@ void generic_addresses(Forms& forms) {
 
 /// No value changes: prefetch, fences, discard hints.
 void hints(Forms& forms) {
-  for (const char* text :
-       {"prefetch.global.L1 [%a];", "prefetch.global.L2 [%a];", "prefetchu.L1 [%a];", "membar.gl;",
-        "membar.cta;", "membar.sys;", "fence.acq_rel.gpu;", "fence.sc.cta;", "fence.acq_rel.sys;",
-        "nanosleep.u32 20;"}) {
-    forms.push_back({.text = std::string(text) + " mov.b32 $0, $1;",
+  struct Hint {
+    const char* text;
+    uint32_t sm = 80;
+  };
+  for (const Hint& hint :
+       {Hint{"prefetch.global.L1 [%a];"}, Hint{"prefetch.global.L2 [%a];"},
+        Hint{"prefetch.global.L2::evict_last [%a];"}, Hint{"prefetchu.L1 [%a];"},
+        Hint{"membar.gl;"}, Hint{"membar.cta;"}, Hint{"membar.sys;"}, Hint{"fence.acq_rel.gpu;"},
+        Hint{"fence.sc.cta;"}, Hint{"fence.sc.sys;"}, Hint{"fence.acq_rel.sys;"},
+        Hint{"fence.acq_rel.cta;"}, Hint{"fence.proxy.alias;"}, Hint{"fence.acq_rel.cluster;", 90},
+        Hint{"fence.acquire.gpu;", 90}, Hint{"fence.release.cta;", 90}, Hint{"pmevent 1;"},
+        Hint{"nanosleep.u32 20;"}}) {
+    forms.push_back({.text = std::string(hint.text) + " mov.b32 $0, $1;",
                      .to = {"b32"},
                      .from = {"b32"},
                      .define = [](const uint64_t* s, Outcome* d) { d->want = s[0]; },
                      .section = "9.7.9.15",
+                     .sm = hint.sm,
                      .pairs_max = 64});
   }
+  forms.push_back({.text = "{ .reg .b64 c; createpolicy.range.global.L2::evict_last."
+                           "L2::evict_first.b64 c, [%o], 64, 128; "
+                           "st.global.L2::cache_hint.b32 [%o], $1, c; ld.global.b32 $0, [%o]; }",
+                   .to = {"b32"},
+                   .from = {"b32"},
+                   .define = [](const uint64_t* s, Outcome* d) { d->want = s[0]; },
+                   .section = "9.7.9.17",
+                   .pairs_max = 64});
+  forms.push_back({.text = "ldu.global.v2.b32 {$0, $1}, [%a];",
+                   .to = {"b32", "b32"},
+                   .from = {"b64"},
+                   .define =
+                       [](const uint64_t* s, Outcome* d) {
+                         d[0].want = uint32_t(s[0]);
+                         d[1].want = s[0] >> 32;
+                       },
+                   .section = "9.7.9.10",
+                   .pairs_max = 500});
   forms.push_back({.text = "{ .reg .b64 c; createpolicy.fractional.L2::evict_last.b64 c, 1.0; "
                            "ld.global.L2::cache_hint.b32 $0, [%a], c; }",
                    .to = {"b32"},
