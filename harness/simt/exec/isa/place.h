@@ -216,7 +216,8 @@ KV_INLINE bool together_race(Warp& w, const Place& p, u32 mask) {
   if (w.launch->shared_chunks) open_chunk_at(w, p, p.off[0]);
   bool bad = false;
   for (const u32 l : lanes) {
-    bad |= shared_granules_race<false>(p, first, kBytes >> shift, w.clock.base + l, w.clock.floor);
+    bad |=
+        shared_granules_race<false>(p, first, kBytes >> shift, w.clock.base + l, w.clock.ordered());
   }
   return bad;
 }

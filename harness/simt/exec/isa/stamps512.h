@@ -14,13 +14,23 @@ namespace {
 
 /// What the comparisons need of a warp.
 struct Order {
-  Words base, floor, oldest;
+  Words base, floor, met, oldest;
   KV_INLINE static Order of(const Warp& w) {
-    return {all_words(w.clock.base), all_words(w.clock.floor), all_words(w.block->oldest)};
+    const Ordered before = w.clock.ordered();
+    return {all_words(w.clock.base), all_words(before.floor), all_words(before.met),
+            all_words(w.block->oldest)};
   }
-  /// Perhaps unordered with an access stamped `mine`.
+  /// Of another warp, or of several.
+  KV_INLINE static __mmask16 other_warp(__mmask16 among, Words stamps, Words mine) {
+    return _mm512_mask_test_epi32_mask(among, _mm512_xor_si512(stamps, mine),
+                                       all_words(WarpClock::kWarpField | WarpClock::kWarps));
+  }
+  /// is_unsettled() of shared_race.h.
   KV_INLINE u32 unsettled(Words stamps, Words mine) const {
-    return _mm512_mask_cmpneq_epi32_mask(_mm512_cmpgt_epu32_mask(stamps, floor), stamps, mine);
+    const __mmask16 recent =
+        _mm512_mask_cmpneq_epi32_mask(_mm512_cmpgt_epu32_mask(stamps, floor), stamps, mine);
+    return u32(_mm512_mask_cmpgt_epu32_mask(recent, stamps, met) |
+               other_warp(recent, stamps, mine));
   }
   /// Marks of split chunks.
   KV_INLINE u32 split(Words stamps) const {
@@ -30,13 +40,11 @@ struct Order {
   }
   /// next_reader() of shared_race.h.
   KV_INLINE Words readers_after(Words stamps, Words mine) const {
-    const Words changed = _mm512_xor_si512(stamps, mine);
-    const Words warp_bits = all_words(WarpClock::kWarpField | WarpClock::kWarps);
     const __mmask16 recent = _mm512_cmpgt_epu32_mask(stamps, floor);
-    const __mmask16 warps = _mm512_mask_test_epi32_mask(recent, changed, warp_bits);
-    const __mmask16 clocks = _mm512_cmpgt_epu32_mask(changed, all_words(WarpClock::kCodeMask));
+    const __mmask16 warps = other_warp(recent, stamps, mine);
+    const __mmask16 unmet = _mm512_mask_cmpgt_epu32_mask(recent & ~warps, stamps, met);
     const __mmask16 lanes =
-        _mm512_mask_test_epi32_mask(recent & ~warps & ~clocks, changed, all_words(63));
+        _mm512_mask_test_epi32_mask(unmet, _mm512_xor_si512(stamps, mine), all_words(63));
     const Words own = _mm512_mask_or_epi32(mine, lanes, mine, all_words(WarpClock::kLanes));
     return _mm512_mask_or_epi32(own, warps, _mm512_max_epu32(stamps, mine),
                                 all_words(WarpClock::kWarps));

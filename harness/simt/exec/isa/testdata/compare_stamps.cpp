@@ -54,6 +54,7 @@ struct Bench {
     const u32 clock = 2 + draws.below(6), seen = 1 + draws.below(clock - 1);
     warp.clock.base = clock << WarpClock::kClockShift | draws.below(3) << 6;
     warp.clock.floor = seen << WarpClock::kClockShift | WarpClock::kCodeMask;
+    warp.clock.seen[warp.clock.warp()] = seen + draws.below(clock - seen);
     block.oldest = (1 + draws.below(seen)) << WarpClock::kClockShift | WarpClock::kCodeMask;
   }
   void look_at(Stamped* s) {
@@ -71,7 +72,7 @@ bool by_lanes(Bench& b, int lanes, bool apart) {
   for (int l = 0; l < lanes; ++l) {
     const u32 off = b.place.off[l], me = w.clock.base + (apart ? u32(l) : WarpClock::kLanes);
     bad |= kBytes == 16 ? shared_chunk_race<kWrite>(w, b.place, off, me)
-                        : shared_granules_race<kWrite>(b.place, off / 4, 1, me, w.clock.floor);
+                        : shared_granules_race<kWrite>(b.place, off / 4, 1, me, w.clock.ordered());
   }
   return bad;
 }
@@ -104,7 +105,8 @@ void compare_together(Bench& b, const Stamped& stamps, u32 mask, Tally* tally) {
   bool bad_slow = false;
   for (u32 m = mask; m; m &= m - 1) {
     const u32 me = b.warp.clock.base + u32(__builtin_ctz(m));
-    bad_slow |= shared_granules_race<false>(b.place, b.place.off[0] / 4, 1, me, b.warp.clock.floor);
+    bad_slow |=
+        shared_granules_race<false>(b.place, b.place.off[0] / 4, 1, me, b.warp.clock.ordered());
   }
   tally->settled += !bad_fast;
   tally->wrong += bad_fast != bad_slow || !same(fast, slow);
