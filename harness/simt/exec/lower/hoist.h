@@ -2,9 +2,12 @@
 // Contract: a step moves to the front of the program (Lowered::prologue) where its result is a
 // function of parameters, constants and special registers other than %ctaid and the clocks, where
 // it is the only writer of its results, and where no path reads them before. A load of a kernel
-// parameter at a known offset is such a step. What stays in its place does nothing but count, so
-// that counters and the turns of warps are those of the PTX as written. All of these values are
-// defined: undefined data never meets them.
+// parameter at a known offset is such a step. Equal steps become one, and what is only copied needs
+// none. Where a register has other values too, such a one gets a register of its own, which is
+// copied, and read by the rest of its basic block. What stays in the place of a step does nothing
+// but count, so that counters and the turns of warps are those of the PTX as written. All of these
+// values are defined: undefined data never meets them. Work is bounded; what the bounds leave out
+// stays where it is.
 // Example: hoist_invariants(lowered, file.live_at_entry, kernel.parameter_bytes);
 #pragma once
 
