@@ -2,6 +2,7 @@
 #include "harness/case/fixed_row.h"
 
 #if defined(__SSE2__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -88,7 +89,10 @@ bool converts_halves() {
   static const bool does = [] {
     const char* const wish = std::getenv("KVERIFY_CPU");
     const bool portable = wish != nullptr && std::string_view(wish) == "portable";
-    return !portable && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+    // Not every compiler knows this feature by name.
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+    return !portable && f16c && __builtin_cpu_supports("avx2");
   }();
   return does;
 }
