@@ -111,6 +111,25 @@ TEST_F(CliTest, AFailureThatNeedsHistoryKeepsIt) {
   }
 }
 
+// Fails when the file of the corpus, which passes by itself, is named for the failure.
+TEST_F(CliTest, ACaseOfTheCorpusThatNeedsHistoryIsStoredWithIt) {
+  Case c = small_case();
+  for (int i = 10; i < 50; ++i) {
+    c.data.seed = static_cast<uint64_t>(i);
+    stored("seeds/" + std::to_string(i) + ".json", c);
+  }
+  const Ran ran = check_with(kMisbehaving, "history", {"--cases", "0"});
+  EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
+  EXPECT_SAYS(ran.out, "with history");
+  ASSERT_FALSE(found().empty()) << ran.out;
+  for (const std::string& path : found()) {
+    if (path.find("/nondeterministic-") != std::string::npos) continue;
+    const Ran again = run_kverify({"replay", path, "--plugin", kMisbehaving},
+                                  {.environment = {{"KVERIFY_TEST_FAULT", "history"}}});
+    EXPECT_EQ(again.status, 1) << path << again.out << again.err;
+  }
+}
+
 // ---------------------------------------------------------------- 2
 
 TEST_F(CliTest, BadUsageIsTwo) {

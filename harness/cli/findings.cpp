@@ -33,7 +33,9 @@ std::string replay_command(const std::string& case_path, const BenchOptions& ben
 Result<void> FindingSink::add(Examined examined, const std::string& case_path) {
   ++total_;
   std::string path = case_path;
-  if (path.empty() && !folder_.empty()) {
+  // A case of somebody's that fails after others only says nothing by itself.
+  const bool is_whole = !path.empty() && examined.preceding.empty();
+  if (!is_whole && !folder_.empty()) {
     Result<std::string> stored = store_finding(folder_, examined);
     if (!stored.ok()) {  // what was proved is told all the same
       output_.say("\n" + record_text({.c = examined.c, .verdict = examined.verdict}) + "\n");

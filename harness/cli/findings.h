@@ -31,7 +31,8 @@ class FindingSink {
   /// those that it knows are no news. It must outlive the sink.
   void hold_against(const KnownFaults& baseline) { baseline_ = &baseline; }
 
-  /// `case_path`: where the case came from, "" when it was drawn. Findings only.
+  /// `case_path`: where the case came from, "" when it was drawn. Findings only. What needs other
+  /// cases before it is stored with them, wherever it came from.
   Result<void> add(Examined examined, const std::string& case_path);
 
   size_t distinct() const { return told_.size(); }
