@@ -251,6 +251,18 @@ TEST(Minimize, MakesHistoriesOfEnginesPlain) {
   EXPECT_FALSE(plain.prefix_cache);
 }
 
+// Fails when a row becomes narrow only with all of it turned.
+TEST(Minimize, APartialRotationStaysOne) {
+  const auto fails = [](const Case& c) {
+    return c.shape.rope.dims > 0 && c.shape.rope.dims < c.shape.head_dim_k &&
+           c.shape.rope.dims % 8 != 0;
+  };
+  Case c = large_case();
+  c.shape.head_dim_k = c.shape.head_dim_v = 48;
+  c.shape.rope = {.pairing = RopePairing::kNeox, .dims = 42};
+  EXPECT_LE(minimized(c, fails).c.shape.head_dim_k, 8u);
+}
+
 /// As many requests as the engine takes, and no page too many for them.
 bool is_just_full(const Case& c) {
   uint32_t admitted = 0;

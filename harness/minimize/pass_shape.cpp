@@ -85,10 +85,17 @@ void shrink_dimensions(Shrinker& shrinker) {
   for (const uint32_t dim : {1u, 2u, 4u, 8u, 16u, 24u, 32u, 40u, 48u, 64u, 80u, 96u, 128u, 192u}) {
     Case c = shrinker.best();
     if (dim >= std::max(c.shape.head_dim_k, c.shape.head_dim_v)) return;
+    const uint32_t not_turned = c.shape.head_dim_k - c.shape.rope.dims;
     c.shape.head_dim_k = std::min(dim, c.shape.head_dim_k);
     c.shape.head_dim_v = std::min(dim, c.shape.head_dim_v);
     c.shape.rope.dims = std::min(dim / 2 * 2, c.shape.rope.dims);
     if (shrinker.take(c) || shrinker.spent()) return;
+    // A fault behind the turned dimensions needs some that are not.
+    if (c.shape.rope.dims > 0 && not_turned > 0 && not_turned < dim) {
+      Case partial = c;
+      partial.shape.rope.dims = (dim - not_turned) / 2 * 2;
+      if (shrinker.take(std::move(partial))) return;
+    }
     // A narrow row makes a kernel look further ahead; there must be something to look at.
     c.pool.page_slots = std::max(c.pool.page_slots, 64u);
     if (shrinker.take(std::move(c))) return;
