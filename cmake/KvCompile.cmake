@@ -25,6 +25,10 @@ if(KV_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+# A fuzzer runs the device and the reference some ten thousand instructions for each one of its own;
+# ci/checks/asan runs their tests with both sanitizers.
+option(KV_PLAIN_DEVICE "Build the CPU device and the reference without sanitizers" OFF)
+
 find_program(KV_CCACHE ccache)
 if(KV_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${KV_CCACHE})
