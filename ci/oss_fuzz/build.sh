@@ -23,8 +23,8 @@ without() {
   done
   printf '%s' "${kept[*]}"
 }
-# The CUDA runtime's functions are found by name and called by the types of its binary interface, not
-# of its headers, which code under test may have another version of: clang calls that undefined.
+# The CUDA runtime's functions are found by name and called by the types of its binary interface,
+# not of its headers, which code under test may have another version of: clang calls it undefined.
 plain=-fno-sanitize=function
 cflags="$(without "${CFLAGS:-}") $plain" cxxflags="$(without "${CXXFLAGS:-}") $plain"
 printf 'oss_fuzz: %s build of %s with %s, flags: %s\n' "$sanitizer" "${root#"$SRC"/}" "$cxx" \
