@@ -282,7 +282,8 @@ StatusOr<Handle> Engine::restore(const Admission& admission, std::span<const std
                    admission.position_offset);
   }
   std::vector<Token> tokens(h.length);
-  std::memcpy(tokens.data(), bytes.data() + sizeof h, tokens.size() * sizeof(Token));
+  const auto words = bytes.subspan(sizeof h, tokens.size() * sizeof(Token));
+  std::copy(words.begin(), words.end(), std::as_writable_bytes(std::span(tokens)).begin());
   StatusOr<Handle> handle = target_.cache.restore({.admission = admission, .tokens = tokens});
   if (!handle.ok()) return handle;
   KVATTN_RETURN_IF_ERROR(
