@@ -1,9 +1,9 @@
 // Purpose: a process that may crash, hang, exit or eat memory without harm to kverify.
 // Contract: start() runs `executable arguments...` with a stream socket, a status page, captured
-// standard output and a process group of its own. A monitor thread drains what it says, kills it
-// when it is silent for too long while it has work or holds too much memory, and reaps it. Every
-// process ends with exactly one Ending event. The destructor kills. Call start() from a thread
-// that outlives the process: the kernel kills the child when that thread ends.
+// standard output and a process group of its own. A monitor thread takes what it says while nobody
+// receives, kills it when it is silent for too long while it has work or holds too much memory, and
+// reaps it. Every process ends with exactly one Ending event. The destructor kills. Call start()
+// from a thread that outlives the process: the kernel kills the child when that thread ends.
 // Example:
 //   auto worker = WorkerProcess::start({.arguments = {"worker", "--plugin", path}});
 //   (*worker)->submit(FrameType::kRun, payload);
