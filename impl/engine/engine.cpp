@@ -157,10 +157,14 @@ Status Engine::shift(RequestId request, SlotRange gap) {
     draft_gap.end = std::min(gap.end, draft.length);
   }
   const bool moves_draft = draft_ && draft_gap.begin < draft_gap.end;
-  // The draft cache may lack pages when the target does not: it is asked before anything moves.
-  if (moves_draft) KVATTN_RETURN_IF_ERROR(draft_->cache.check_shift(draft, draft_gap));
   if (const Tree* tree = tree_of(request); tree != nullptr && gap.begin.value < tree->begin) {
     return check_no_branches("shift", request);
+  }
+  // The draft cache may lack pages when the target does not: it is asked before anything moves, and
+  // after the target, for what is not lawful there is refused whatever room there is.
+  if (moves_draft) {
+    KVATTN_RETURN_IF_ERROR(target_.cache.check_shift(*handle, gap));
+    KVATTN_RETURN_IF_ERROR(draft_->cache.check_shift(draft, draft_gap));
   }
   StatusOr<std::span<const SlotCopy>> copies = target_.cache.shift(*handle, gap);
   if (!copies.ok()) return copies.status();
