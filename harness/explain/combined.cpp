@@ -67,10 +67,9 @@ Hypothesis limited(const Hypothesis& h, const Place& place) {
   out.parts = {h.name};
   out.kind = kind;
   out.name = h.name + "@" + kind;
-  out.sentence =
-      own_sentence(h) + ", " + fmt::format(fmt::runtime(place.kind->words), place.number);
-  out.family.clear();
-  out.size.clear();
+  const std::string rows = fmt::format(fmt::runtime(place.kind->words), place.number);
+  out.sentence = h.sentence + ", " + rows;
+  if (!h.family.empty()) out.family = h.family + "@" + kind;
   out.change = [change = h.change, place](const Scene& s, const RowAt& at, Reading& r) {
     if (place.kind->number(s, at) == place.number) change(s, at, r);
   };
