@@ -87,7 +87,7 @@ void initialise_variables(LoadedModule& module) {
     const ptx::Variable& v = module.ptx->variables[k];
     auto* const bytes = reinterpret_cast<uint8_t*>(extent->base);
     std::memset(bytes, 0, extent->bytes);
-    std::memcpy(bytes, v.initial.data(), std::min<uint64_t>(v.initial.size(), extent->bytes));
+    std::copy_n(v.initial.data(), std::min<uint64_t>(v.initial.size(), extent->bytes), bytes);
     for (const ptx::Variable::Relocation& r : v.relocations) {
       if (r.target.kind != ptx::SymbolRef::Kind::kModuleVariable) continue;
       const Extent* const target = module.variables[size_t(r.target.index)];
