@@ -72,7 +72,8 @@ bool HeadEstimator::Buffers::operands_fit(const Coefficients& c) const {
   return std::max(key_max, value_max) <= c.operand_max && scale_max <= c.folded_scale_max;
 }
 
-// Whether exactness.h might certify the row: all weights are 1 or negligible.
+// Whether exactness.h might certify the row: all weights are 1 or negligible. ALiBi does not
+// exclude it, nor the next: a key at the query's own place has no bias.
 bool HeadEstimator::Buffers::may_be_unit(size_t row) const {
   if (sums[row].score_max != 0) return false;
   for (size_t i = 0; i < slots.size(); ++i) {
@@ -87,7 +88,7 @@ bool HeadEstimator::Buffers::may_be_dyadic(const HeadBlock& block, const Profile
                                            size_t row) const {
   const QueryRow& from = block.rows[row];
   const bool plain = key_scale.empty() && value_scale.empty() && block.shape.softcap == 0 &&
-                     from.alibi_slope == 0 && !from.sink && from.rotated.empty();
+                     !from.sink && from.rotated.empty();
   if (!plain || !rounding_is_declared(profile)) return false;
   const double quarter = 0.25 * dtype_unit_roundoff(profile.probability_dtype);
   const double quantum = coefficients_of[row].probability_absolute;
@@ -149,7 +150,7 @@ void HeadEstimator::Buffers::finish_row(const HeadBlock& block, const Profile& p
   row.lse_own_error = relative + (lse_abs + farthest + 1) * 0x1p-49;
 
   // Weights of exactly one: the full bound may leave out everything but the division.
-  const bool maybe_exact = may_be_unit(r) && from.alibi_slope == 0 && !from.sink;
+  const bool maybe_exact = may_be_unit(r) && !from.sink;
   const double quantum_error = c.dequantised_quantum * 1.01 * query_norm[r] * block.shape.dim_k *
                                std::fabs(double{block.shape.scale});
   const double rotation_error = c.scores < 1 ? 2.1 * sizes.key * rotation_norm(from) : 0;

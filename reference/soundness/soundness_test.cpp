@@ -225,6 +225,22 @@ TEST(Soundness, ANegligibleKeyOfAHugeValueTakesTheCertificate) {
                                                .arithmetic = "hopper"}));
 }
 
+// The only key that a row sees stands at the query's own place: ALiBi has nothing to say, and the
+// double tier must leave the row to the full bound, which takes its weight for a power of two.
+TEST(Soundness, ALiBiWithoutABiasIsNoReasonToAskForLess) {
+  const KernelConfig kernel;
+  const Profile profile =
+      resolve_profile({.declared = declaration_of(kernel), .arithmetic = kernel.architecture});
+  HeadEstimator estimator;
+  const auto is_left = [&](uint32_t slots) {
+    TestHead head({.slots = slots, .dim_k = 64});
+    head.slopes = {0.3f};
+    return estimator.run(head.block(), profile).rows[0].dyadic;
+  };
+  EXPECT_TRUE(is_left(1));
+  EXPECT_FALSE(is_left(3));
+}
+
 // The simulation itself: a fused step loses what its model says it loses, and no more.
 TEST(Soundness, FusedStepTruncates) {
   const double a[] = {1, 0x1p-13, 0x1p-13}, b[] = {1, 0x1p-12, 0x1p-13};
