@@ -1,5 +1,6 @@
 // What the host promises and does not keep: lifetimes, order and sizes of what is under way.
 #include "harness/simt/programs_test/program.h"
+#include "harness/simt/programs_test/stream_pair.h"
 
 using namespace kv::simt::programs;
 
@@ -51,29 +52,10 @@ __global__ void use_much_shared(int* out) {
   out[threadIdx.x] = dynamic_shared[threadIdx.x];
 }
 
-struct Streams {
-  cudaStream_t first = nullptr, second = nullptr;
-  cudaEvent_t event = nullptr;
-  Streams() {
-    cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking);
-    cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking);
-    cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
-  }
-  ~Streams() {
-    cudaEventDestroy(event);
-    cudaStreamDestroy(second);
-    cudaStreamDestroy(first);
-  }
-  void order() {
-    cudaEventRecord(event, first);
-    cudaStreamWaitEvent(second, event, 0);
-  }
-};
-
 }  // namespace
 
 KV_PROGRAM(pool_freed_before_use, KV_SIMT_KIND_USE_AFTER_FREE) {
-  Streams s;
+  StreamPair s;
   int* data = nullptr;
   cudaMallocAsync(&data, 32 * sizeof(int), s.first);
   if (faulty) cudaFreeAsync(data, s.first);
@@ -83,7 +65,7 @@ KV_PROGRAM(pool_freed_before_use, KV_SIMT_KIND_USE_AFTER_FREE) {
 }
 
 KV_PROGRAM(graph_after_free, KV_SIMT_KIND_USE_AFTER_FREE) {
-  Streams s;
+  StreamPair s;
   int* data = nullptr;
   cudaMalloc(&data, 32 * sizeof(int));
   const std::vector<int> zeros(32, 0);
@@ -110,7 +92,7 @@ KV_PROGRAM(graph_after_free, KV_SIMT_KIND_USE_AFTER_FREE) {
 }
 
 KV_PROGRAM(event_before_work, KV_SIMT_KIND_RACE) {
-  Streams s;
+  StreamPair s;
   DeviceArray<int> data(std::vector<int>(32, 0)), positive(std::vector<int>{0});
   if (faulty) s.order();
   produce_late<<<1, 32, 0, s.first>>>(data.get());
@@ -120,7 +102,7 @@ KV_PROGRAM(event_before_work, KV_SIMT_KIND_RACE) {
 }
 
 KV_PROGRAM(pinned_overwritten, KV_SIMT_KIND_API) {
-  Streams s;
+  StreamPair s;
   DeviceArray<int> data(32), sum(std::vector<int>{0});
   int* pinned = nullptr;
   cudaMallocHost(&pinned, 32 * sizeof(int));
@@ -136,7 +118,7 @@ KV_PROGRAM(pinned_overwritten, KV_SIMT_KIND_API) {
 }
 
 KV_PROGRAM(cleared_in_another_stream, KV_SIMT_KIND_RACE) {
-  Streams s;
+  StreamPair s;
   DeviceArray<int> data(std::vector<int>(32, 5));
   cudaMemsetAsync(data.get(), 0, data.bytes(), s.first);  // FAULT: cleared_in_another_stream (host)
   if (!faulty) s.order();
@@ -145,7 +127,7 @@ KV_PROGRAM(cleared_in_another_stream, KV_SIMT_KIND_RACE) {
 }
 
 KV_PROGRAM(constant_replaced, KV_SIMT_KIND_RACE) {
-  Streams s;
+  StreamPair s;
   DeviceArray<int> out(32);
   const auto ones = std::vector<int>(32, 1), twos = std::vector<int>(32, 2);
   cudaMemcpyToSymbol(table, ones.data(), 32 * sizeof(int));
@@ -158,7 +140,7 @@ KV_PROGRAM(constant_replaced, KV_SIMT_KIND_RACE) {
 }
 
 KV_PROGRAM(branches_not_joined, KV_SIMT_KIND_RACE) {
-  Streams s;
+  StreamPair s;
   DeviceArray<int> data(std::vector<int>(32, 0));
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t replay = nullptr;

@@ -1,5 +1,6 @@
 // Missing order between streams, and misuse of the runtime by the host.
 #include "harness/simt/programs_test/program.h"
+#include "harness/simt/programs_test/stream_pair.h"
 
 using namespace kv::simt::programs;
 
@@ -59,25 +60,6 @@ template <bool kFaulty>
 __global__ void fill_result(int* data) {
   data[threadIdx.x] = threadIdx.x + 1;  // FAULT: copied_too_early
 }
-
-struct StreamPair {
-  cudaStream_t first = nullptr, second = nullptr;
-  cudaEvent_t event = nullptr;
-  StreamPair() {
-    cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking);
-    cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking);
-    cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
-  }
-  ~StreamPair() {
-    cudaEventDestroy(event);
-    cudaStreamDestroy(second);
-    cudaStreamDestroy(first);
-  }
-  void order() {
-    cudaEventRecord(event, first);
-    cudaStreamWaitEvent(second, event, 0);
-  }
-};
 
 }  // namespace
 

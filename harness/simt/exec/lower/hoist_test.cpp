@@ -11,10 +11,15 @@ class HoistTest : public AsWritten {};
 
 using Lines = std::vector<uint32_t>;
 
-/// Lines of `body` at whose place nothing is done any more.
-Lines moved_lines(const std::string& body) {
+Decoded hoisted(const std::string& body) {
   Decoded d = decoded(body);
   hoist_invariants(d.lowered, d.live_at_entry, 12);
+  return d;
+}
+
+/// Lines of `body` at whose place nothing is done any more.
+Lines moved_lines(const std::string& body) {
+  const Decoded d = hoisted(body);
   Lines lines;
   for (const Step& s : d.lowered.steps) {
     if (s.elsewhere && line_of(s)) lines.push_back(line_of(s));
@@ -22,11 +27,7 @@ Lines moved_lines(const std::string& body) {
   return lines;
 }
 
-size_t prologue_steps(const std::string& body) {
-  Decoded d = decoded(body);
-  hoist_invariants(d.lowered, d.live_at_entry, 12);
-  return d.lowered.prologue;
-}
+size_t prologue_steps(const std::string& body) { return hoisted(body).lowered.prologue; }
 
 TEST_F(HoistTest, ParametersAndThreadsMove) {
   // The second block would not find the values if registers of the body shared their places.
