@@ -2,16 +2,14 @@
 #include "harness/case/fixed_row.h"
 
 #if defined(__SSE2__)
-#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
 #include <bit>
-#include <cstdlib>
 #include <cstring>
-#include <string_view>
 
 #include "harness/core/check.h"
+#include "harness/core/cpu.h"
 #include "harness/core/wide.h"
 
 namespace kv {
@@ -85,17 +83,7 @@ KV_WIDE void encode_f16(const FixedRow& row, std::byte* out) {
   std::memcpy(out + 2 * i, &tail, 2 * (row.size - i));
 }
 
-bool converts_halves() {
-  static const bool does = [] {
-    const char* const wish = std::getenv("KVERIFY_CPU");
-    const bool portable = wish != nullptr && std::string_view(wish) == "portable";
-    // Not every compiler knows this feature by name.
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-    return !portable && f16c && __builtin_cpu_supports("avx2");
-  }();
-  return does;
-}
+bool converts_halves() { return chosen_cpu() >= Cpu::kAvx2; }
 
 #else
 

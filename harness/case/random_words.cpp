@@ -4,10 +4,6 @@
 #include <immintrin.h>
 #endif
 
-#include <cstdlib>
-#include <string_view>
-#include <vector>
-
 #include "harness/core/check.h"
 #include "harness/core/philox.h"
 
@@ -91,14 +87,22 @@ struct FourBlocks {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), ordered);
 }
 
+[[gnu::target("avx2")]] FourBlocks start(uint32_t block) {
+  const __m256i zero = _mm256_setzero_si256();
+  return {_mm256_set_epi64x(block + 3, block + 2, block + 1, block), zero, zero, zero};
+}
+
+[[gnu::target("avx2")]] void store(const FourBlocks& a, const FourBlocks& b, uint32_t* out) {
+  put(a.c0, b.c0, out);
+  put(a.c1, b.c1, out + 8);
+  put(a.c2, b.c2, out + 16);
+  put(a.c3, b.c3, out + 24);
+}
+
 // 16 blocks: two groups of words, in four chains that do not wait for each other.
 [[gnu::target("avx2")]] void sixteen_blocks(uint64_t key, uint32_t first, uint32_t* out) {
-  const __m256i zero = _mm256_setzero_si256();
   FourBlocks blocks[4];
-  for (uint32_t i = 0; i < 4; ++i) {
-    const uint32_t at = first + 4 * i;
-    blocks[i] = {_mm256_set_epi64x(at + 3, at + 2, at + 1, at), zero, zero, zero};
-  }
+  for (uint32_t i = 0; i < 4; ++i) blocks[i] = start(first + 4 * i);
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   for (int i = 0; i < 10; ++i) {
     const __m256i wide_k0 = _mm256_set1_epi32(static_cast<int>(k0));
@@ -107,13 +111,8 @@ struct FourBlocks {
     k0 += 0x9E3779B9;
     k1 += 0xBB67AE85;
   }
-  for (uint32_t group = 0; group < 2; ++group, out += 32) {
-    const FourBlocks &a = blocks[2 * group], &b = blocks[2 * group + 1];
-    put(a.c0, b.c0, out);
-    put(a.c1, b.c1, out + 8);
-    put(a.c2, b.c2, out + 16);
-    put(a.c3, b.c3, out + 24);
-  }
+  store(blocks[0], blocks[1], out);
+  store(blocks[2], blocks[3], out + 32);
 }
 
 // The same where one instruction joins three words and there are registers for all chains.
@@ -129,21 +128,9 @@ KV_AVX512 void round512(FourBlocks& b, __m256i k0, __m256i k1) {
   b.c3 = p0;
 }
 
-KV_AVX512 FourBlocks start512(uint32_t at) {
-  const __m256i zero = _mm256_setzero_si256();
-  return {_mm256_set_epi64x(at + 3, at + 2, at + 1, at), zero, zero, zero};
-}
-
-KV_AVX512 void store512(const FourBlocks& a, const FourBlocks& b, uint32_t* out) {
-  put(a.c0, b.c0, out);
-  put(a.c1, b.c1, out + 8);
-  put(a.c2, b.c2, out + 16);
-  put(a.c3, b.c3, out + 24);
-}
-
 KV_AVX512 void sixteen_blocks512(uint64_t key, uint32_t first, uint32_t* out) {
-  FourBlocks a = start512(first), b = start512(first + 4);
-  FourBlocks c = start512(first + 8), d = start512(first + 12);
+  FourBlocks a = start(first), b = start(first + 4);
+  FourBlocks c = start(first + 8), d = start(first + 12);
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
 #pragma GCC unroll 10
   for (int i = 0; i < 10; ++i) {
@@ -156,24 +143,18 @@ KV_AVX512 void sixteen_blocks512(uint64_t key, uint32_t first, uint32_t* out) {
     k0 += 0x9E3779B9;
     k1 += 0xBB67AE85;
   }
-  store512(a, b, out);
-  store512(c, d, out + 32);
+  store(a, b, out);
+  store(c, d, out + 32);
 }
 
 using SixteenBlocks = void (*)(uint64_t key, uint32_t first, uint32_t* out);
-
-std::vector<SixteenBlocks> find_ways() {
-  std::vector<SixteenBlocks> ways = {nullptr};
-  if (__builtin_cpu_supports("avx2")) ways.push_back(&sixteen_blocks);
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
-    ways.push_back(&sixteen_blocks512);
-  return ways;
-}
+/// By Cpu.
+constexpr SixteenBlocks kSixteenBlocks[] = {nullptr, &sixteen_blocks, &sixteen_blocks512};
 
 #else
 
 using SixteenBlocks = void (*)(uint64_t key, uint32_t first, uint32_t* out);
-std::vector<SixteenBlocks> find_ways() { return {nullptr}; }
+constexpr SixteenBlocks kSixteenBlocks[] = {nullptr};
 
 void eight_blocks(uint64_t key, uint32_t first, uint32_t* out) {
   for (uint32_t lane = 0; lane < 8; ++lane) {
@@ -184,32 +165,16 @@ void eight_blocks(uint64_t key, uint32_t first, uint32_t* out) {
 
 #endif
 
-/// How sixteen blocks are made at once, the plainest way (not at all) first.
-const std::vector<SixteenBlocks>& ways() {
-  static const std::vector<SixteenBlocks> found = find_ways();
-  return found;
-}
-
-size_t chosen_way() {
-  static const size_t chosen = [] {
-    const char* const wish = std::getenv("KVERIFY_CPU");
-    return wish != nullptr && std::string_view(wish) == "portable" ? 0 : ways().size() - 1;
-  }();
-  return chosen;
-}
-
 }  // namespace
 
-size_t random_word_ways() { return ways().size(); }
-
 void random_words(uint64_t key, std::span<uint32_t> words) {
-  random_words(key, words, chosen_way());
+  random_words(key, words, chosen_cpu());
 }
 
-void random_words(uint64_t key, std::span<uint32_t> words, size_t way) {
+void random_words(uint64_t key, std::span<uint32_t> words, Cpu cpu) {
   KV_CHECK(words.size() % 32 == 0, "random words come in groups of 32");
   size_t group = 0;
-  if (const SixteenBlocks sixteen = ways()[way]) {
+  if (const SixteenBlocks sixteen = kSixteenBlocks[static_cast<size_t>(cpu)]) {
     for (; (group + 2) * 32 <= words.size(); group += 2)
       sixteen(key, static_cast<uint32_t>(8 * group), words.data() + 32 * group);
   }

@@ -4,17 +4,16 @@
 // without SIMD. `words` holds a multiple of 32.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
+
+#include "harness/core/cpu.h"
 
 namespace kv {
 
 void random_words(uint64_t key, std::span<uint32_t> words);
 
-/// The ways to make them that this machine has, the plainest is way 0. The last is chosen, or the
-/// first where the environment says KVERIFY_CPU=portable.
-size_t random_word_ways();
-void random_words(uint64_t key, std::span<uint32_t> words, size_t way);
+/// The same with the instructions of `cpu`, at most best_cpu().
+void random_words(uint64_t key, std::span<uint32_t> words, Cpu cpu);
 
 }  // namespace kv

@@ -8,6 +8,7 @@
 #include "harness/certify/interrupt.h"
 #include "harness/cli/options/offers.h"
 #include "harness/cli/version.h"
+#include "harness/core/cpu.h"
 #include "harness/core/freed_memory.h"
 
 namespace kv::cli {
@@ -47,6 +48,7 @@ constexpr void (*kOffers[])(CLI::App&, Chosen&) = {
 /// What no command foresaw is an error of the environment, told like any other.
 Result<ExitCode> run_command(const Chosen& chosen) {
   try {
+    if (const auto cpu = check_cpu_choice(); !cpu.ok()) return cpu.error();
     return chosen.run();
   } catch (const std::exception& error) {
     return environment_error(std::string("internal: ") + error.what());

@@ -321,6 +321,13 @@ TEST_F(CliTest, JsonIsTheSameTwiceAndOnLesserProcessors) {
   EXPECT_EQ(first, json("d.json", "avx2"));
 }
 
+TEST_F(CliTest, AProcessorThatHasNoNameIsRefused) {
+  const Ran ran = run_kverify({"kernels", "--plugin", kHost},
+                              {.environment = {{"KVERIFY_CPU", "avx3"}}, .folder = folder_});
+  EXPECT_EQ(ran.status, 2) << ran.out;
+  EXPECT_SAYS(ran.err, "KVERIFY_CPU is \"avx3\", expected portable, avx2, avx512 or nothing");
+}
+
 TEST_F(CliTest, JsonOnStandardOutputIsOnlyJson) {
   const Ran ran = replay_with("none", {"--json"});
   EXPECT_EQ(ran.status, 0) << ran.err;

@@ -97,7 +97,7 @@ struct BlockOps {
 extern const BlockOps kPortableOps;
 /// nullptr when this build or this processor has no AVX2.
 const BlockOps* avx2_ops();
-/// AVX2 where there is one, unless the environment says KVERIFY_CPU=portable.
+/// AVX2 where there is one and chosen_cpu() allows it.
 const BlockOps& block_ops();
 
 }  // namespace kv::reference

@@ -1,6 +1,4 @@
-#include <cstdlib>
-#include <string_view>
-
+#include "harness/core/cpu.h"
 #include "reference/fast/block_ops_impl.h"
 
 namespace kv::reference {
@@ -9,13 +7,8 @@ const BlockOps kPortableOps{"portable", decode,        scores,    score_sizes,
                             weights,    round_weights, accumulate};
 
 const BlockOps& block_ops() {
-  static const BlockOps& chosen = [&]() -> const BlockOps& {
-    const char* wish = std::getenv("KVERIFY_CPU");
-    const bool portable = wish != nullptr && std::string_view(wish) == "portable";
-    const BlockOps* fast = avx2_ops();
-    return portable || fast == nullptr ? kPortableOps : *fast;
-  }();
-  return chosen;
+  const BlockOps* const fast = chosen_cpu() >= Cpu::kAvx2 ? avx2_ops() : nullptr;
+  return fast == nullptr ? kPortableOps : *fast;
 }
 
 }  // namespace kv::reference

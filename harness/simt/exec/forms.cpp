@@ -1,26 +1,22 @@
 #include "harness/simt/exec/forms.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <unordered_map>
 #include <vector>
+
+#include "harness/core/cpu.h"
 
 namespace kv::simt {
 
 FormRows directed64_forms();
 
-namespace avx512 {
-FormRows integer_forms(), logic_forms(), float_forms(), half_forms(), convert_forms(),
-    memory_forms(), matrix_forms(), lane_forms(), async_copy_forms();
-}
-namespace avx2 {
-FormRows integer_forms(), logic_forms(), float_forms(), half_forms(), convert_forms(),
-    memory_forms(), matrix_forms(), lane_forms(), async_copy_forms();
-}
-namespace portable {
-FormRows integer_forms(), logic_forms(), float_forms(), half_forms(), convert_forms(),
-    memory_forms(), matrix_forms(), lane_forms(), async_copy_forms();
-}
+#define KV_TABLES(isa)                                                                   \
+  namespace isa {                                                                        \
+  FormRows integer_forms(), logic_forms(), float_forms(), half_forms(), convert_forms(), \
+      memory_forms(), matrix_forms(), lane_forms(), async_copy_forms();                  \
+  }
+KV_TABLES(avx512)
+KV_TABLES(avx2)
+KV_TABLES(portable)
 
 namespace {
 
@@ -61,24 +57,22 @@ std::unordered_map<std::string, const FormRow*> index_forms() {
   return index;
 }
 
-/// F16C, which clang 14 cannot ask for, came before AVX2 and is in every processor that has it.
-bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
-bool has_avx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+FormSet set_of(Cpu cpu) {
+  switch (cpu) {
+    case Cpu::kAvx512:
+      return KV_SET(avx512);
+    case Cpu::kAvx2:
+      return KV_SET(avx2);
+    case Cpu::kPortable:
+      break;
+  }
+  return KV_SET(portable);
 }
 
 }  // namespace
 
 const FormSet& form_set() {
-  static const FormSet set = [] {
-    const char* const wanted = std::getenv("KVERIFY_CPU");
-    const auto asked_for = [wanted](const char* name) {
-      return wanted && std::strcmp(wanted, name) == 0;
-    };
-    if (!has_avx2() || asked_for("portable")) return KV_SET(portable);
-    return !has_avx512() || asked_for("avx2") ? KV_SET(avx2) : KV_SET(avx512);
-  }();
+  static const FormSet set = set_of(chosen_cpu());
   return set;
 }
 
